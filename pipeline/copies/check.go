@@ -94,27 +94,38 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 		if c.Format == state.ThirdParty {
 			continue
 		}
-		switch {
-		case report.State != state.CopyClosed && isUnfinished(ctx, c):
-			report.State = state.CopyUnfinished
-		case report.State == state.CopyClosed && standsAgain(ctx, c):
-			report.State, report.Files, report.Rows = state.CopyOpen, c.Was.Files, len(c.Was.Rows)
-			report.Told = printable.Line(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
-			continue
-		case report.State == state.CopyClosed:
-			if err := lacksGone(ctx, c, gone); err != nil {
-				report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
-			}
+		if report.State == state.CopyClosed && standsAgain(ctx, c) {
+			report.Files, report.Rows = c.Was.Files, len(c.Was.Rows)
+		}
+		left := Leftover(ctx, c)
+		if left != "" && report.State != state.CopyClosed && len(report.Owed) == 0 {
+			report.State, report.Told = state.CopyUnfinished, ""
 			continue
 		}
-		if report.State == state.CopyUnfinished {
-			continue
-		}
-		if err := check(ctx, c, at, len(report.Owed) > 0, others(copies, c)); err != nil {
+		if err := examine(ctx, c, left, at, gone, len(report.Owed) > 0, others(copies, c)); err != nil {
 			report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
 		}
 	}
 	return list, ctx.Err()
+}
+
+// examine says why a copy is an open obligation as it lies there; left is its Leftover.
+func examine(ctx context.Context, c workspace.Copy, left string, at look, gone state.GoneSet, owes bool,
+	others []string) error {
+	closed := state.StateOfCopy(c) == state.CopyClosed
+	switch {
+	case left != "" && closed:
+		return fmt.Errorf("%s; %s stands there again: rehydrate purge deletes it", c.Told, left)
+	case left != "":
+		return fmt.Errorf("its export was never finished, and left %s: rehydrate purge deletes it", left)
+	case closed && standsAgain(ctx, c):
+		return errors.New(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
+	case closed:
+		return lacksGone(ctx, c, gone)
+	case len(c.Files) == 0:
+		return lostFolder(unfinishedPath(c.Path))
+	}
+	return check(ctx, c, at, owes, others)
 }
 
 // errChanged is the trouble with a file that has another digest than the recorded one.

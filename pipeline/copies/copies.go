@@ -49,13 +49,16 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 	switch {
 	case at < 0:
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
+	case Leftover(ctx, copies[at]) != "":
+		return fmt.Errorf("%w: its export was never finished, and left %s", ErrCopyThere, Leftover(ctx, copies[at]))
 	case state.StateOfCopy(copies[at]) == state.CopyClosed && standsAgain(ctx, copies[at]):
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil
 	}
 	c := copies[at]
-	if _, err := os.Lstat(name); !isMissing(err) && c.Format != state.ThirdParty {
+	// What lies at the path of a copy that was never finished is somebody else's.
+	if _, err := os.Lstat(name); len(c.Files) > 0 && !isMissing(err) {
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	}
 	c.Close(how + " " + now.UTC().Format(time.DateOnly) + ": " + note)
@@ -133,56 +136,6 @@ func logFiles(files []workspace.File) []auditlog.File {
 		list = append(list, auditlog.File{Name: f.Name, SHA256: f.SHA256})
 	}
 	return list
-}
-
-// neverFinished is the note on a copy that never got its name.
-const neverFinished = "never finished"
-
-// removeUnfinished removes what a killed export left, and reports whether the copy is gone with it.
-func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) (bool, error) {
-	if c.Format == state.ThirdParty {
-		return false, nil
-	}
-	temp := unfinishedPath(c.Path)
-	u, err := openUnfinished(temp)
-	switch {
-	case isMissing(err) && len(c.Files) > 0:
-		return false, nil
-	case isMissing(err):
-		if _, err := os.Stat(filepath.Dir(c.Path)); err != nil {
-			return false, fmt.Errorf("cannot check for the files of a killed export: %w", err)
-		}
-	case errors.Is(err, ErrBusy) && len(c.Files) > 0:
-		return false, nil // of another workspace, which has its own record
-	case errors.Is(err, errNoFolder):
-		if len(c.Files) > 0 {
-			return false, nil // no export made that
-		}
-		err = os.Remove(temp)
-		if err != nil {
-			return false, err
-		}
-	case err != nil:
-		return false, err
-	default:
-		defer u.Close()
-		ours, err := u.holds(ctx, c.Files)
-		if err != nil || !ours {
-			return false, err
-		}
-		// The record loses its files first: after a kill here it still says that the copy is unfinished.
-		if len(c.Files) > 0 {
-			c.Files, c.Open, c.Told = nil, false, ""
-			if err := ws.SetCopy(ctx, *c); err != nil {
-				return false, err
-			}
-		}
-		if err := os.RemoveAll(temp); err != nil {
-			return false, err
-		}
-	}
-	c.Told = neverFinished
-	return true, ws.SetCopy(ctx, *c, purged(*c, "unfinished"))
 }
 
 // isMissing reports whether an error means that the file, or a folder above it, does not exist.

@@ -109,8 +109,7 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 		return err
 	}
 	for _, c := range copies {
-		s := state.StateOfCopy(c)
-		if c.Path == to && s != state.CopyClosed && s != state.CopyUnfinished && !isUnfinished(ctx, c) {
+		if c.Path == to && state.StateOfCopy(c) != state.CopyClosed && Leftover(ctx, c) == "" {
 			return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
 				ErrForeign, to)
 		}
@@ -221,9 +220,18 @@ func (e *exporting) make(ctx context.Context) (state.CopyReport, error) {
 	}
 	defer e.claimed.Close()
 	if err := e.fill(ctx); err != nil {
-		return state.CopyReport{}, errors.Join(err, os.RemoveAll(e.temp))
+		e.copy.Files = nil // none of them is on record
+		return state.CopyReport{}, errors.Join(err, e.undo(ctx))
 	}
 	return e.publish(ctx)
+}
+
+// undo removes the folder of a copy of a workspace that will not be finished, also after an interrupt, and closes its
+// record.
+func (e *exporting) undo(ctx context.Context) error {
+	e.claimed.Close()
+	_, err := removeUnfinished(context.WithoutCancel(ctx), e.Workspace, &e.copy)
+	return err
 }
 
 // A Derived is a folder of files with rows that are computed from the dataset: a copy, as far as a purge is concerned.
@@ -309,9 +317,7 @@ func (e *exporting) publish(ctx context.Context) (state.CopyReport, error) {
 		err = e.rename(ctx)
 	}
 	if err != nil && e.Workspace != nil {
-		e.claimed.Close()
-		_, undone := removeUnfinished(ctx, e.Workspace, &e.copy)
-		err = errors.Join(err, undone)
+		err = errors.Join(err, e.undo(ctx))
 	}
 	if err != nil {
 		return state.CopyReport{}, err

@@ -42,7 +42,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 	// The last path first: a copy inside another one is purged before the outer one is read.
 	for _, c := range slices.Backward(copies) {
 		if state.StateOfCopy(c) == state.CopyClosed {
-			err := removeLater(c)
+			err := removeLater(ctx, c)
 			if err == nil {
 				err = lacksGone(ctx, c, gone)
 			}
@@ -64,27 +64,31 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 	return append(reports, lost...), err
 }
 
-// removeLater removes an unfinished copy on a disk that was not mounted when the copy was closed.
-func removeLater(c workspace.Copy) error {
-	if c.Told != neverFinished {
-		return nil
+// removeLater removes the folder of an unfinished copy that is there although the copy was closed.
+func removeLater(ctx context.Context, c workspace.Copy) error {
+	if left := Leftover(ctx, c); left != "" {
+		return discard(left)
 	}
-	return discard(unfinishedPath(c.Path))
+	return nil
 }
 
 // purgeCopy purges a copy that is not closed. The others are in its folder by right.
 func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, others []string,
 	gone state.GoneSet) (state.CopyReport, error) {
+	ids, rows := state.Owed(c, gone), c.Rows
 	removed, err := removeUnfinished(ctx, ws, &c)
-	if err != nil || removed {
+	switch {
+	case ctx.Err() != nil:
+		return state.CopyReport{}, ctx.Err()
+	case err != nil:
+		c.Rows, c.Open, c.Told = rows, true, printable.Line(err.Error())
 		report := state.NewCopyReport(c)
-		if err != nil && ctx.Err() == nil {
-			report.State, report.Told, report.Owed = state.CopyOpen, printable.Line(err.Error()), state.Owed(c, gone)
-		}
-		return report, ctx.Err()
+		report.Owed = ids
+		return report, ws.SetCopy(ctx, c, purgedOf(c, ids, "open"))
+	case removed:
+		return state.NewCopyReport(c), nil
 	}
 	// A copy that owes nothing is compared and read all the same: somebody may have put back what a purge took out.
-	ids := state.Owed(c, gone)
 	p := &purging{copy: c, ws: ws, gone: gone, owes: len(ids) > 0, others: others}
 	trouble := p.takeOut(ctx)
 	switch {
@@ -95,15 +99,12 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 	}
 	// One transaction has the record and its log event, also for a copy that could not be purged: an obligation
 	// that is not on record is forgotten.
-	event := purged(c, "")
-	event.Files = logFiles(p.copy.Files)
-	for _, id := range ids[:min(len(ids), auditlog.MaxPosts)] {
-		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(id)})
-	}
+	verdict := ""
 	p.copy.Open, p.copy.Told = false, ""
 	if trouble != nil {
-		p.copy.Open, p.copy.Told, event.Verdict = true, printable.Line(trouble.Error()), "open"
+		p.copy.Open, p.copy.Told, verdict = true, printable.Line(trouble.Error()), "open"
 	}
+	event := purgedOf(p.copy, ids, verdict)
 	// A file that somebody put beside them keeps the copy open, and no row that is out is owed again for it.
 	if p.out {
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
@@ -119,6 +120,16 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 		report.Owed = ids
 	}
 	return report, nil
+}
+
+// purgedOf is purged with the files that the copy has, and the posts of the rows that must go.
+func purgedOf(c workspace.Copy, rows []string, verdict string) auditlog.Event {
+	event := purged(c, verdict)
+	event.Files = logFiles(c.Files)
+	for _, row := range rows[:min(len(rows), auditlog.MaxPosts)] {
+		event.Posts = append(event.Posts, auditlog.Post{ID: dataset.PostOf(row)})
+	}
+	return event
 }
 
 // A purging takes rows out of one copy.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -111,20 +112,79 @@ func (u *unfinished) holds(ctx context.Context, files []workspace.File) (bool, e
 	return true, nil
 }
 
-// isUnfinished reports whether a copy never got its name.
-func isUnfinished(ctx context.Context, c workspace.Copy) bool {
+// Leftover returns the path of the folder that the export of a copy left when it was killed, or "" if none is there. It
+// takes no lock: who only looks is in nobody's way.
+func Leftover(ctx context.Context, c workspace.Copy) string {
+	if c.Format == state.ThirdParty || c.Was != nil {
+		return "" // it never had one, or was finished
+	}
 	temp := unfinishedPath(c.Path)
-	// Without the lock: who only looks is in nobody's way.
-	if info, err := os.Lstat(temp); err != nil || !info.IsDir() {
-		return false
+	info, err := os.Lstat(temp)
+	switch {
+	case isMissing(err):
+		return ""
+	case len(c.Files) == 0:
+		return temp
+	case err != nil || !info.IsDir():
+		return ""
 	}
 	root, err := os.OpenRoot(temp)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer root.Close()
-	ours, err := (&unfinished{root: root}).holds(ctx, c.Files)
-	return err == nil && ours
+	if ours, err := (&unfinished{root: root}).holds(ctx, c.Files); err != nil || !ours {
+		return "" // of an export of another workspace
+	}
+	return temp
+}
+
+// neverFinished is the note on a copy that never got its name.
+const neverFinished = "never finished"
+
+// removeUnfinished removes what a killed export left, and reports whether the copy is gone with it. An export makes its
+// folder before its record: one that is not found was deleted, or lies on a disk that is away, and is an error.
+func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) (bool, error) {
+	if c.Format == state.ThirdParty {
+		return false, nil
+	}
+	temp := unfinishedPath(c.Path)
+	u, err := openUnfinished(temp)
+	switch {
+	case len(c.Files) > 0 && (isMissing(err) || errors.Is(err, ErrBusy) || errors.Is(err, errNoFolder)):
+		return false, nil // the copy has its name, and another workspace its own record
+	case isMissing(err):
+		return false, lostFolder(temp)
+	case errors.Is(err, errNoFolder):
+		return true, closeUnfinished(ctx, ws, c, os.Remove)
+	case err != nil:
+		return false, err
+	}
+	defer u.Close()
+	ours, err := u.holds(ctx, c.Files)
+	if err != nil || !ours {
+		return false, err
+	}
+	return true, closeUnfinished(ctx, ws, c, os.RemoveAll)
+}
+
+// closeUnfinished closes the record of a copy that was never finished, and removes what lies at its temporary path. The
+// record comes first: after a kill between the two, every look at the copy finds the Leftover, and the next purge
+// removes it. A record without a folder would be open for good.
+func closeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy, remove func(string) error) error {
+	c.Files = nil
+	c.Close(neverFinished)
+	err := ws.SetCopy(ctx, *c, purged(*c, "unfinished"))
+	if err == nil {
+		err = remove(unfinishedPath(c.Path))
+	}
+	return err
+}
+
+// lostFolder is the trouble with a copy that was never finished and whose folder cannot be found.
+func lostFolder(temp string) error {
+	return fmt.Errorf("cannot check for the files of a killed export: %s is not there: put its disk in; if the folder "+
+		"was deleted, say so with --destroyed", temp)
 }
 
 // Close gives the folder up, and leaves what it holds.

@@ -75,8 +75,8 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	}
 	list, err := OwingCopies(ctx, ws, erased)
 	for i, c := range list {
-		// It was good at the last purge, and rows of it have to go since.
-		if c.State == CopyGood && len(c.Owed) > 0 {
+		// It was good at the last purge, or its export was killed, and rows of it have to go since.
+		if (c.State == CopyGood || c.State == CopyUnfinished) && len(c.Owed) > 0 {
 			list[i].State, list[i].Told = CopyOpen, "not purged yet: run rehydrate purge"
 		}
 	}
