@@ -31,7 +31,7 @@ type source struct {
 	columns  ScanColumns // what the auditor says of its columns
 	known    bool        // it is a file of the workspace of which a purge takes rows and images out
 	copied   bool        // it lies in a registered copy
-	again    bool        // this was closed, and stands there again
+	again    bool        // this was closed and stands there again, or was never finished: a purge takes all of it
 	recorded string      // the digest that this has of it; empty for none
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	ours     bool        // a record accounts for its words: none of them is of unknown origin

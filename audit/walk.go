@@ -203,14 +203,22 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		return err
 	}
 	for i, c := range list {
+		left := copies.Leftover(ctx, c)
+		if left != "" {
+			if err := a.inLeftover(ctx, left, owing[i], look); err != nil {
+				return err
+			}
+		}
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
-			a.outOfReach(c, owing[i].Owed)
+			if left == "" {
+				a.outOfReach(c, owing[i].Owed)
+			}
 			continue
 		}
 		a.report.Scope.Copies++
 		a.enter(InCopy, c.Path)
-		if owing[i].State != state.CopyGood && owing[i].State != state.CopyClosed {
+		if left == "" && owing[i].State != state.CopyGood && owing[i].State != state.CopyClosed {
 			a.stillOpen(owing[i])
 		}
 		missing := map[string]string{}
@@ -232,6 +240,23 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		}
 	}
 	return nil
+}
+
+// inLeftover looks at the folder that a killed export left: no name and no digest in it is on record.
+func (a *audit) inLeftover(ctx context.Context, left string, c state.CopyReport, look func(*source)) error {
+	a.report.Scope.Copies++
+	a.enter(InCopy, left)
+	if c.State == state.CopyOpen {
+		a.stillOpen(c)
+	} else {
+		a.note("the export of the copy %s (%s) was never finished: the next rehydrate purge deletes %s", c.Path, c.Note,
+			left)
+	}
+	_, err := a.eachBelow(ctx, left, func(s *source) {
+		s.copied, s.again = true, true
+		look(s)
+	})
+	return err
 }
 
 // stillOpen notes a registered copy that is there and owes a removal: a purge has not got to it, or could not do it.

@@ -1,0 +1,37 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestLeftOfAKilledExport: an audit looks into what a killed export left, whether the record of the copy is open or was
+// closed while the folder was out of reach.
+func TestLeftOfAKilledExport(t *testing.T) {
+	w := newWorld(t, false, false)
+	left := filepath.Join(w.dir, ".given.rehydrate-unfinished")
+	shown := filepath.Join(left, "train", goneJPEG+".jpg")
+	testkit.OK(t, os.MkdirAll(filepath.Dir(shown), 0o700), os.WriteFile(shown, w.images[goneJPEG], 0o600))
+	for told, open := range map[string]bool{"": false, "never finished": false, "it is away": true} {
+		ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+		testkit.OK(t, err)
+		testkit.OK(t, ws.SetCopy(t.Context(), workspace.Copy{Path: filepath.Join(w.dir, "given"), Note: "a colleague",
+			Format: "folder", Made: w.config.Now(), Told: told, Open: open}), ws.Close())
+		r := w.audit(t, w.ws)
+		at := slices.IndexFunc(r.Findings, func(f Finding) bool {
+			return f.ID == goneJPEG && f.Where == filepath.ToSlash(shown) && f.Do == doPurge
+		})
+		testkit.Same(t, told+": verdict, found", []any{Fail, true}, []any{r.Verdict, at >= 0})
+		for _, o := range r.Open {
+			if strings.Contains(o.What, "is not there") {
+				t.Errorf("%q: %+v", told, o)
+			}
+		}
+	}
+}
