@@ -199,7 +199,7 @@ func (c *command) adoptCopy(ctx context.Context, path, note string) error {
 		switch {
 		case errors.Is(err, copies.ErrNotCopy), errors.Is(err, copies.ErrForeign):
 			return &problem{err: err, code: exitUsage,
-				hint: "name a folder that rehydrate export made, with nothing else in it"}
+				hint: "name the folder of a copy that a command of rehydrate made, with nothing else in it"}
 		case err != nil:
 			return err
 		}

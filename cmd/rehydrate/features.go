@@ -134,7 +134,7 @@ func (c *command) derive(ctx context.Context, ws *workspace.Workspace, f feature
 	f.Progress = func(done, total int) { c.observePictures(neardup.Progress{Stage: "measure", Done: done, Total: total}) }
 	name := dataset.NumbersName + "." + f.format
 	var table *features.Table
-	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: dataset.NumbersName, Made: c.now(),
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: string(dataset.Numbers), Made: c.now(),
 		Part: finishedRows,
 		Fill: func(ctx context.Context, temp string, sink func(string, func(io.Writer) error) error) (_ []string,
 			err error) {

@@ -18,6 +18,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/copies"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/study"
@@ -375,7 +376,8 @@ func (c *command) observeModel(p models.Progress) {
 // writeAnswers makes the folder of answers, which is a registered copy.
 func (c *command) writeAnswers(ctx context.Context, ws *workspace.Workspace, f *modelFlags,
 	write func(models.Sink) ([]string, error)) error {
-	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: models.Answers, Made: c.now(),
+	err := copies.Derive(ctx, ws, copies.Derived{To: f.out, Note: f.note, Format: string(dataset.Answers),
+		Made: c.now(),
 		Fill: func(_ context.Context, _ string, sink func(string, func(io.Writer) error) error) ([]string, error) {
 			return write(sink)
 		}})

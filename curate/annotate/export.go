@@ -23,9 +23,6 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Format is how the copy of an annotation round is called in the register.
-const Format = "argilla"
-
 // An Order says what goes out.
 type Order struct {
 	copies.Config                 // Format and Fill are set here
@@ -82,7 +79,7 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 		return sent, err
 	}
 	sent.Dataset = datasetName(o.Release.Name, filepath.Base(folder))
-	o.Format = Format
+	o.Format = string(dataset.Argilla)
 	o.Fill = func(ctx context.Context, sink dataset.Sink) (rows []string, err error) {
 		for _, p := range posts[:total] {
 			rows = append(rows, p.Key.String())

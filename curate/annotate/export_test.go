@@ -238,7 +238,7 @@ func TestExport(t *testing.T) {
 			testkit.OK(t, err)
 			slices.Sort(rows)
 			testkit.Same(t, "on record", rows, slices.Sorted(slices.Values(registered[0].Rows)))
-			testkit.Same(t, "the format on record", Format, registered[0].Format)
+			testkit.Same(t, "the format on record", string(dataset.Argilla), registered[0].Format)
 			var named struct{ Name, Status string }
 			text, err = os.ReadFile(filepath.Join(o.To, ".argilla", "dataset.json"))
 			testkit.OK(t, err, json.Unmarshal(text, &named))

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -21,7 +20,7 @@ import (
 
 // Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
 // back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, and every
-// file one of an export. What has to go is taken out by the next Purge. The errors are ErrNotCopy and ErrForeign.
+// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are ErrNotCopy and ErrForeign.
 func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
 	name, err := copyPath(name)
 	if err != nil {
@@ -90,9 +89,6 @@ func outside(ws *workspace.Workspace, name string) error {
 	return err
 }
 
-// describing are the files of a copy without rows.
-var describing = []string{cardName, croissantName}
-
 // readCopy reads what lies in the folder of a copy: its files, rows and format.
 func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
 	info, err := os.Lstat(c.Path)
@@ -116,7 +112,7 @@ func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
 			return fs.SkipDir
 		case e.IsDir():
 			return ctx.Err()
-		case !state.HasRows(name) && !slices.Contains(describing, path.Base(name)):
+		case !state.HasRows(name) && !dataset.Describes(name):
 			return fmt.Errorf("%s is no file of an export: move it out of the folder, or delete it", name)
 		}
 		f, err := stat(ctx, root, name)
@@ -130,7 +126,11 @@ func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
 		return err
 	}
 	c.Rows = slices.Sorted(maps.Keys(rows))
-	c.Format = formatOf(c.Files)
+	names := make([]string, len(c.Files))
+	for i, f := range c.Files {
+		names[i] = f.Name
+	}
+	c.Format = string(dataset.FormatOf(names))
 	if len(rows) == 0 {
 		return errors.New("it has no row of a dataset")
 	}
@@ -158,20 +158,6 @@ func rowsOf(ctx context.Context, root *os.Root, file workspace.File, rows map[st
 		rows[id] = true
 	}
 	return nil
-}
-
-// formatOf is the format in which the files of a copy are.
-func formatOf(files []workspace.File) string {
-	has := func(is func(name string) bool) bool {
-		return slices.ContainsFunc(files, func(f workspace.File) bool { return is(f.Name) })
-	}
-	switch {
-	case has(func(name string) bool { return dataset.ImageID(name) != "" }):
-		return string(dataset.Folder)
-	case has(func(name string) bool { return path.Ext(name) == ".tar" }):
-		return string(dataset.WebDataset)
-	}
-	return string(dataset.Parquet)
 }
 
 // noEntry returns the first of the rows that is of no entry of the release that the workspace has, "" for none.

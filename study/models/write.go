@@ -184,9 +184,6 @@ func (t *TaskReport) count(done *Done, q Question) {
 	}
 }
 
-// Answers is the format of a registered folder of what models say.
-const Answers = "answers"
-
 // The names of the files of a classification. A purge knows them (package dataset).
 const (
 	PredictionsName = "predictions"
