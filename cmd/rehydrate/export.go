@@ -173,6 +173,8 @@ func copyProblem(err error, there string) error {
 		hint = "rehydrate export --list shows the registered copies"
 	case errors.Is(err, copies.ErrCopyThere):
 		hint = there
+	case errors.Is(err, copies.ErrForeign):
+		hint = "move it to a folder that is in no other copy and not in the workspace"
 	case errors.Is(err, copies.ErrNotCopy):
 		hint = "name the folder that has the files as they were exported"
 	default:

@@ -20,21 +20,28 @@ import (
 
 // Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
 // back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, and every
-// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are ErrNotCopy and ErrForeign.
+// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are ErrNotCopy
+// and ErrForeign.
 func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
 	name, err := copyPath(name)
 	if err != nil {
-		return state.CopyReport{}, err
-	}
-	if err := outside(ws, name); err != nil {
 		return state.CopyReport{}, err
 	}
 	registered, err := ws.Copies(ctx)
 	if err != nil {
 		return state.CopyReport{}, err
 	}
+	if err := apart(ws, registered, name); err != nil {
+		return state.CopyReport{}, err
+	}
+	at := slices.IndexFunc(registered, func(r workspace.Copy) bool { return r.Path == name })
+	if at >= 0 {
+		if err := settled(ctx, registered[at]); err != nil {
+			return state.CopyReport{}, notCopy(ctx, name, err)
+		}
+	}
 	c := workspace.Copy{Path: name, Note: note, Made: now.UTC().Truncate(time.Second)}
-	if err := readCopy(ctx, &c, others(registered, c)); err != nil {
+	if err := readCopy(ctx, &c); err != nil {
 		return state.CopyReport{}, notCopy(ctx, name, err)
 	}
 	unknown, err := noEntry(ctx, ws, c.Rows)
@@ -44,7 +51,7 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	if unknown != "" {
 		return state.CopyReport{}, notCopy(ctx, name, fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
 	}
-	if at := slices.IndexFunc(registered, func(r workspace.Copy) bool { return r.Path == name }); at >= 0 {
+	if at >= 0 {
 		c.Format, c.Made, c.Taken = registered[at].Format, registered[at].Made, registered[at].Taken
 	}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(name)), Format: c.Format,
@@ -80,17 +87,39 @@ func notCopy(ctx context.Context, name string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotCopy, name, err)
 }
 
-// outside refuses a folder in the workspace or around it.
-func outside(ws *workspace.Workspace, name string) error {
+// apart refuses a folder in the workspace or in another registered copy, or around one of them. Of two copies with the
+// same files each would take for a change by somebody what a purge of the other did.
+func apart(ws *workspace.Workspace, registered []workspace.Copy, name string) error {
 	dir, err := filepath.EvalSymlinks(ws.Dir())
-	if err == nil && (inside(name, dir) || inside(dir, name)) {
-		err = fmt.Errorf("%w: %s is inside the workspace, or around it", ErrForeign, name)
+	switch {
+	case err != nil:
+		return err
+	case inside(name, dir) || inside(dir, name):
+		return fmt.Errorf("%w: %s is inside the workspace, or around it", ErrForeign, name)
 	}
-	return err
+	for _, other := range others(registered, workspace.Copy{Path: name}) {
+		if inside(name, other) || inside(other, name) {
+			return fmt.Errorf("%w: %s is inside the registered copy %s, or around it", ErrForeign, name, other)
+		}
+	}
+	return nil
+}
+
+// settled fails while an export of the copy was never finished and no purge has removed what it left: another record of
+// the path would forget it.
+func settled(ctx context.Context, c workspace.Copy) error {
+	left := Leftover(ctx, c)
+	switch {
+	case left != "":
+		return fmt.Errorf("an export to it was never finished, and left %s: rehydrate purge deletes it", left)
+	case len(c.Files) == 0 && state.StateOfCopy(c) != state.CopyClosed:
+		return lostFolder(unfinishedPath(c.Path))
+	}
+	return nil
 }
 
 // readCopy reads what lies in the folder of a copy: its files, rows and format.
-func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
+func readCopy(ctx context.Context, c *workspace.Copy) error {
 	info, err := os.Lstat(c.Path)
 	if err == nil && !info.IsDir() {
 		err = errors.New("it is not a folder")
@@ -108,8 +137,6 @@ func readCopy(ctx context.Context, c *workspace.Copy, others []string) error {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && slices.Contains(others, filepath.Join(c.Path, filepath.FromSlash(name))):
-			return fs.SkipDir
 		case e.IsDir():
 			return ctx.Err()
 		case !state.HasRows(name) && !dataset.Describes(name):

@@ -104,6 +104,9 @@ func Move(
 	if _, err := os.Lstat(from); !isMissing(err) {
 		return none, fmt.Errorf("%w: %s", ErrCopyThere, from)
 	}
+	if err := apart(ws, slices.Delete(slices.Clone(copies), at, at+1), to); err != nil {
+		return err
+	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {

@@ -102,7 +102,7 @@ func Destination(ctx context.Context, ws *workspace.Workspace, to string) (strin
 	return to, vacant(to)
 }
 
-// checkRegister refuses the path of another copy, and one in the workspace or around it.
+// checkRegister refuses the path of another copy, and one in another copy or the workspace, or around it.
 func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) error {
 	copies, err := ws.Copies(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 				ErrForeign, to)
 		}
 	}
-	return outside(ws, to)
+	return apart(ws, copies, to)
 }
 
 // readDataset notes what the dataset has. The error is *NotExportable when it may not be handed out.

@@ -360,13 +360,16 @@ func TestSecondWorkspaceFindsThePurgedCopyChanged(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
-// TestNestedCopiesArePurgedFromWithin: a copy inside another one is purged, and the outer one after it.
+// TestNestedCopiesArePurgedFromWithin: a copy inside another one, as an earlier version registered it, is purged, and
+// the outer one after it.
 func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
-	c := s.config("x/y", "parquet")
-	_, err := Export(t.Context(), c)
-	testkit.OK(t, err)
+	s.copy("y", "parquet")
+	c := s.record("y")
+	c.Path = filepath.Join(s.dir, "x/y")
+	testkit.OK(t, os.Rename(filepath.Join(s.dir, "y"), c.Path), s.ws.SetCopy(t.Context(), c),
+		Close(t.Context(), s.ws, filepath.Join(s.dir, "y"), "returned", "n", now))
 	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
 	testkit.OK(t, err)
 	var paths []string
@@ -374,7 +377,7 @@ func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 		paths = append(paths, r.Path)
 		testkit.Same(t, r.Path, state.CopyGood, r.State)
 	}
-	testkit.Same(t, "the order of reports", []string{filepath.Join(s.dir, "x"), c.To}, paths)
+	testkit.Same(t, "the order of reports", []string{filepath.Join(s.dir, "x"), c.Path}, paths)
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
 }
 
