@@ -105,7 +105,7 @@ func Move(
 		return none, fmt.Errorf("%w: %s", ErrCopyThere, from)
 	}
 	if err := apart(ws, slices.Delete(slices.Clone(copies), at, at+1), to); err != nil {
-		return err
+		return none, err
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to

@@ -31,7 +31,7 @@ func TestNoCopyInOrAroundAnother(t *testing.T) {
 				t.Error("a copy inside another one was filled")
 				return nil, nil
 			}})
-		moved := Move(t.Context(), s.ws, filepath.Join(s.dir, "moved"), to, now)
+		_, moved := Move(t.Context(), s.ws, filepath.Join(s.dir, "moved"), to, now)
 		for how, err := range map[string]error{"adopted": adopted, "exported": exported, "derived": derived,
 			"moved": moved} {
 			if !errors.Is(err, ErrForeign) {
