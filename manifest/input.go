@@ -242,22 +242,17 @@ func (m *Rows) advance() error {
 }
 
 func (m *Rows) openFile(in inputFile) (err error) {
-	if in.format == Parquet {
-		if m.release.options.OpenParquet == nil {
-			return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here",
-				Hint: "save the manifest as CSV"}
-		}
-		p, err := m.release.options.OpenParquet(in.path, m.want)
-		if err == nil {
-			m.source, m.closer = table.NewParquet(p), p
-		}
-		return err
-	}
 	f, err := m.release.open(in)
 	if err != nil {
 		return err
 	}
 	m.closer = f
+	if err := standIn(f, in.path); err != nil {
+		return err
+	}
+	if in.format == Parquet {
+		return m.openParquet(in)
+	}
 	m.text, err = openText(f, in.path)
 	if err != nil {
 		return err
@@ -280,6 +275,21 @@ func (m *Rows) openFile(in inputFile) (err error) {
 		m.source, err = table.NewJSON(m.text, in.path, m.want, m.release.records)
 	default:
 		m.source = table.NewJSONL(m.text, in.path, m.want)
+	}
+	return err
+}
+
+// openParquet opens a file by its path, which its reader wants. The file that was open before is closed.
+func (m *Rows) openParquet(in inputFile) error {
+	m.Close()
+	m.closer = nil
+	if m.release.options.OpenParquet == nil {
+		return &Problem{File: in.path, Line: 1, Message: "Parquet manifests cannot be read here",
+			Hint: "save the manifest as CSV"}
+	}
+	p, err := m.release.options.OpenParquet(in.path, m.want)
+	if err == nil {
+		m.source, m.closer = table.NewParquet(p), p
 	}
 	return err
 }

@@ -388,3 +388,46 @@ func TestSplitsContradict(t *testing.T) {
 		}
 	}
 }
+
+// TestStandIns says what a file is that stands where the data should be: the page that shows it, or the pointer that a
+// clone without Git LFS leaves.
+func TestStandIns(t *testing.T) {
+	const (
+		page    = "\n \n<!DOCTYPE html>\n<html lang=\"en\">\n<title>a.csv</title>\n</html>\n"
+		pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:c41f\nsize 133063930\n"
+	)
+	for _, test := range []struct{ text, line, want string }{
+		{page, "3", "the file is a web page, and holds no data"},
+		{"\ufeff<HTML>\n", "1", "the file is a web page"},
+		{pointer, "1", "the file is a pointer of Git LFS, and the data is elsewhere"},
+	} {
+		for _, name := range []string{"a.csv", "a.tsv", "a.json", "a.jsonl", "a.parquet", "a.csv.gz", "a.txt"} {
+			path := file(t, name, test.text)
+			err := unread(t, path)
+			wantPlaces(t, test.text, err, name+":"+test.line+":0 "+test.want)
+			if name == "a.txt" {
+				_, err = OpenList(t.Context(), path, "ids", Options{})
+				wantPlaces(t, test.text, err, name+":"+test.line+":0 "+test.want)
+			}
+		}
+	}
+	if _, err := listed(t, "manifest = \"a.csv\"\n"+moods, map[string]string{"a.csv": pointer}); err == nil ||
+		!strings.Contains(err.Error(), "git lfs pull") {
+		t.Errorf("a release whose annotations are a pointer: %v", err)
+	}
+}
+
+// unread gives the error of a file that has no rows to read.
+func unread(t *testing.T, path string) error {
+	t.Helper()
+	files, err := FindSources(path)
+	if err != nil {
+		return err
+	}
+	source, err := OpenSource(files, "", parquet("id", nil))
+	if err != nil {
+		return err
+	}
+	_, err = source.Rows()
+	return err
+}
