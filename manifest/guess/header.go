@@ -135,12 +135,13 @@ func headless(file, message, hint string) error {
 	return table.One(&manifest.Problem{File: file, Line: 1, Message: message, Hint: hint})
 }
 
-// looksLikeRow reports whether the names of the columns look like the fields of a row.
+// looksLikeRow reports whether the names of the columns look like the fields of a row: like the values below them.
 func (d *guesser) looksLikeRow() bool {
 	return slices.ContainsFunc(d.columns, func(c *surveyed) bool {
 		_, strong := manifest.PostForm(c.name)
 		_, isTime := value.Time(c.name, time.UTC)
-		return strong || isTime || isText(c.name) || isAddress(c.name) ||
-			c.eaten(d.Known) && 2*c.forms[formID] > c.items
+		most := func(form int) bool { return 2*c.forms[form] > c.items }
+		return strong || isTime && most(formTime) || isText(c.name) && most(formWords) ||
+			isAddress(c.name) && most(formAddress) || c.eaten(d.Known) && most(formID)
 	})
 }

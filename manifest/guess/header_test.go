@@ -104,3 +104,20 @@ func TestNoHeaderOfJSON(t *testing.T) {
 	_, err := initFiles(t, Options{NoHeader: true}, file(t, "a.jsonl", `{"id":"1abcde"}`))
 	wantPlaces(t, "JSON", err, "a.jsonl:1:0 --no-header is for CSV, TSV and lists")
 }
+
+// TestLongNames takes a name of many words for a name, unless the values below it have as many.
+func TestLongNames(t *testing.T) {
+	const noIDs, noHeader = "a.csv:1:0 no column looks like post ids", "a.csv:1:0 the file seems to have no header"
+	for _, test := range []struct{ text, want string }{
+		{"key,annotation.fraud_labels.transaction_upi_fraud\nx.1,0\nx.2,1\n", noIDs},
+		{"key,is_the_mood_of_the_post_sad\nx.1,yes\nx.2,no\n", noIDs},
+		{"key,What is the mood of this picture?\nx.1,sad\nx.2,glad\n", noIDs},
+		{"key,https://example.org/mood\nx.1,sad\nx.2,glad\n", noIDs},
+		{"what a nice day it is today,3\nhow bad it is to be here,4\n", noHeader},
+		{"https://example.org/a,3\nhttps://example.org/b,4\n", noHeader},
+		{"2021-07-09 07:00:55,x.1\n2021-07-09 07:01:06,x.2\n", noHeader},
+	} {
+		_, err := initText(t, "a.csv", test.text)
+		wantPlaces(t, test.text, err, test.want)
+	}
+}
