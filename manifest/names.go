@@ -174,7 +174,24 @@ func SplitNamed(splits []string, name string) string {
 }
 
 // IDNamed reports whether a column has a name under which people keep ids of posts.
-func IDNamed(column string) bool { return slices.Contains(FieldID.Names(), FoldColumn(column)) }
+func IDNamed(column string) bool { return slices.Contains(FieldID.Names(), FieldColumn(column)) }
+
+// FieldColumn gives the name by which a column is compared with Names: as FoldColumn writes it, and of a path into a
+// nested record (post_metadata.post_id, data.id, subreddit.name), as tables made of JSON have them, what names the
+// field. An id is a post's only where its path says so: subreddit.id is not.
+func FieldColumn(name string) string {
+	path := strings.Split(FoldColumn(name), ".")
+	if len(path) == 1 {
+		return path[0]
+	}
+	parent, last := path[len(path)-2], path[len(path)-1]
+	ofPost := slices.Contains([]string{"data", "post", "submission"}, parent)
+	names := append(IDColumns(NameOfID), FieldSubreddit.Names()...)
+	if last != "id" && slices.Contains(append(names, "permalink"), last) || last == "id" && ofPost {
+		return last
+	}
+	return parent + "_" + last
+}
 
 // FoldColumn is how names of columns are compared: in lower case, without spaces at the ends, with _ between the words.
 func FoldColumn(name string) string {

@@ -704,7 +704,7 @@ func codes(labels []manifest.Label) (codes []string) {
 // guessSubreddit takes the column of that name before it could become labels, which a purge does not rewrite.
 func (d *guesser) guessSubreddit() {
 	for _, c := range d.columns {
-		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FoldColumn(c.name)) &&
+		if !c.used && !c.lists && slices.Contains(manifest.FieldSubreddit.Names(), manifest.FieldColumn(c.name)) &&
 			c.filled > 0 && !c.all(formNumber) && d.columnOf("subreddit") == "" {
 			c.used = true
 			d.take(columnGuess{Name: "subreddit", Column: c.name, Why: "by its name"})

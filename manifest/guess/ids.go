@@ -34,8 +34,8 @@ func (d *guesser) guessID() (at place, message, hint string) {
 				n, comments = n-comments, 0
 			}
 			switch mostly := 2*posts > n; {
-			case c.lists || c.odd || manifest.FoldColumn(c.name) != name &&
-				(name != "" || slices.Contains(names, manifest.FoldColumn(c.name))):
+			case c.lists || c.odd || manifest.FieldColumn(c.name) != name &&
+				(name != "" || slices.Contains(names, manifest.FieldColumn(c.name))):
 			case comments > 0 && 2*c.forms[formComment] > n, isNamed && 2*comments > n:
 				d.leave(c, fmt.Sprintf("%d of %d values are ids of comments, not of posts", comments, n))
 				d.commentIDs = cmp.Or(d.commentIDs, c)
@@ -149,7 +149,7 @@ func (d *guesser) likeliest(columns []int) []int {
 }
 
 func (c *surveyed) namedAddress() bool {
-	return slices.Contains(manifest.IDColumns(manifest.NameOfAddress), manifest.FoldColumn(c.name))
+	return slices.Contains(manifest.IDColumns(manifest.NameOfAddress), manifest.FieldColumn(c.name))
 }
 
 // leads reports whether a column of addresses leads from the post of another one, as links do. That one has to be
@@ -205,10 +205,19 @@ func (c *surveyed) isID() bool {
 	return len(words) > 0 && (words[len(words)-1] == "id" || words[len(words)-1] == "ids")
 }
 
+// others are what has ids that look like those of posts, and is none.
+var others = set("author account channel community forum group sub subreddit user")
+
+// ofOthers reports whether the column's name says that it holds ids of something else than posts: subreddit_id.
+func (c *surveyed) ofOthers() bool {
+	words := value.Words(c.name)
+	return len(words) > 1 && others[words[len(words)-2]]
+}
+
 // mayHoldIDs reports whether a column with another name than those of ids has values that can be ids of posts: other
 // sites, and accounts, have such ids as well.
 func (c *surveyed) mayHoldIDs() bool {
-	return c.isID() && !c.lists && !c.odd && c.all(formID) && c.plainIDs() && c.private() == "" &&
+	return c.isID() && !c.ofOthers() && !c.lists && !c.odd && c.all(formID) && c.plainIDs() && c.private() == "" &&
 		!slices.ContainsFunc(c.values(), isMixed)
 }
 
