@@ -308,7 +308,8 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 		n, ok := value.Number(strings.TrimSpace(text))
 		return ok && n > 0, false
 	case byRowID:
-		return (post == "" && strong || isCommentID(text)) && !of.chosen, false
+		isOwn := post == "" && strong || isCommentID(text)
+		return isOwn && !of.chosen, isOwn && of.chosen // the row's own id stands here, so the chosen one is its post's
 	case byTurn:
 		n, ok := turnOf(text)
 		return ok && n > of.first && !of.chosen, false
@@ -323,7 +324,7 @@ func (of mark) says(id, text string) (comment, ofPost bool) {
 		if isAddress {
 			isName = string(under) == id
 		}
-		return isAddress && own == id || isName && !of.chosen, ofPost
+		return isAddress && own == id || isName && !of.chosen, ofPost || isName && of.chosen && of.kind == byCommentID
 	}
 	return post != "" && strong && post != id, false
 }

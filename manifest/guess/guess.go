@@ -479,7 +479,7 @@ func (c *surveyed) digests() bool {
 
 // ofPosts reports whether the column holds ids of posts or comments.
 func (c *surveyed) ofPosts() bool {
-	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items || c.holdsCommentIDs() ||
+	return 2*(c.forms[formPost]+c.forms[formComment]) > c.items || c.holdsCommentIDs() || c.namesComments() ||
 		c.namedID && 2*c.forms[formID] > c.items && !c.all(formNumber)
 }
 

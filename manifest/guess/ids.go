@@ -182,7 +182,7 @@ func (d *guesser) whyID(c *surveyed) string {
 func (d *guesser) noIDs() (message, hint string) {
 	message = "no column looks like post ids"
 	for _, c := range d.columns {
-		if c.holdsCommentIDs() {
+		if c.holdsCommentIDs() || c.namesComments() {
 			d.commentIDs = cmp.Or(d.commentIDs, c)
 		}
 		if c.namedID && len(c.cells) > 0 && len(c.cells[0]) == 1 && c.private() == "" &&
@@ -249,6 +249,12 @@ func (c *surveyed) holdsCommentIDs() bool {
 		}
 	}
 	return 2*numbered > comments && !hex // else they are words, or count something: meme001
+}
+
+// namesComments reports whether the column's name and most of its values say that it names the comments of its rows.
+func (c *surveyed) namesComments() bool {
+	return manifest.MarkOf(c.name) == manifest.MarkID && !c.lists && !c.odd &&
+		2*(c.forms[formComment]+c.forms[formTooNew]) > c.items
 }
 
 // numberForm is the number of an item in a list that somebody wrote down: 1. or 2).

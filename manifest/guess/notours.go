@@ -99,22 +99,35 @@ func (d *guesser) areComments() error {
 			table.Quote(c.name), n, c.filled),
 		Hint: "a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 			"rehydrate init --id COLUMN"}
-	i := slices.IndexFunc(d.columns, func(o *surveyed) bool {
+	posts := slices.IndexFunc(d.columns, func(o *surveyed) bool {
 		return o != c && o.all(formID) && (o.under() || o.all(formPost) || o.mayHoldIDs()) &&
 			!slices.ContainsFunc(o.values(),
 				value.IsDigits)
 	})
+	addresses := slices.IndexFunc(d.columns, (*surveyed).leadsToComments)
 	switch {
-	case i >= 0:
+	case posts >= 0:
 		p.Hint = fmt.Sprintf("a release is made of posts: --id %s takes those that the comments stand under, and "+
 			"--many several rows about one",
-			strconv.Quote(d.columns[i].name))
+			strconv.Quote(d.columns[posts].name))
 	case len(d.columns) == 1:
 		p.Hint = "a release is made of posts: write the ids of those that the comments stand under (link_id in " +
 			"Reddit's data)"
+	case addresses >= 0:
+		p.Hint = fmt.Sprintf("a release is made of posts, whose ids stand in column %s behind /comments/: write them into "+
+			"a column of their own, name it with --id, and give --many where a post has several rows",
+			table.Quote(d.columns[addresses].name))
 	}
 	if c.forms[formID] > 0 {
 		p.Hint += "; --posts-only leaves the rows about comments out"
 	}
 	return table.One(p)
+}
+
+// leadsToComments reports whether most values of the column are addresses of comments.
+func (c *surveyed) leadsToComments() bool {
+	return 2*c.forms[formComment] > c.items && slices.ContainsFunc(c.values(), func(text string) bool {
+		_, _, isAddress := manifest.CommentAddress(value.FoldASCII(text))
+		return isAddress
+	})
 }

@@ -43,6 +43,17 @@ func TestNotOurs(t *testing.T) {
 			`a.csv:3:1 column "id" has ids of comments, not of posts, here and in 2 of 3 rows`,
 			"a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
 				"rehydrate init --id COLUMN; --posts-only leaves the rows about comments out"},
+		{"a.csv", "type,id,subreddit.id,permalink,mood\n" +
+			"comment,i2exa0n,2exti,https://old.reddit.com/r/x/comments/1exa00/t/i2exa0n/,sad\n" +
+			"comment,i2exa1n,2exti,https://old.reddit.com/r/x/comments/1exa01/t/i2exa1n/,glad\n", Options{},
+			`a.csv:2:9 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`,
+			`a release is made of posts, whose ids stand in column "permalink" behind /comments/: write them into a ` +
+				"column of their own, name it with --id, and give --many where a post has several rows"},
+		{"a.jsonl", `{"comment_id": "gexa97s", "task": "civility", "parent_id": null}` + "\n" +
+			`{"comment_id": "gexh95s", "task": "civility", "parent_id": null}` + "\n", Options{},
+			`a.jsonl:1:16 column "comment_id" has ids of comments, not of posts, here and in 2 of 2 rows`,
+			"a release is made of posts: name the column with the ids of the posts that the comments stand under, " +
+				"rehydrate init --id COLUMN"},
 		{"a.csv", "link,mood\n,a\nhttps://x.org/a,b\nhttps://reddit.com/u/x/s/AbD,b\nhttps://reddit.com/u/x/s/AbE,b\n",
 			Options{},
 			`a.csv:4:1 column "link" has share links of Reddit's (/s/), here and in 2 of 3 rows`, share},
