@@ -452,7 +452,7 @@ func (c *surveyed) shaped() bool {
 		return false
 	}
 	// Numbers are labels where they are whole and repeat, or are said to be labels.
-	return !c.all(formNumber) || c.all(formInteger) && !c.counted() &&
+	return !c.all(formNumber) || c.all(formInteger) && !c.counted() && !c.measured &&
 		(2*len(c.cells) <= c.filled || c.filled < 3 || c.namedLabel())
 }
 

@@ -21,16 +21,22 @@ const partsNames = "_.-/: "
 var asking = set("is are was were has have had can could may should will did does do allow allows contains no not")
 
 // guessOneHot takes columns of yes or no with a common prefix for one category of several labels, which are what stands
-// behind the prefix.
+// behind the prefix. Where as many others with the prefix have fractions, as probabilities do, all are numbers.
 func (d *guesser) guessOneHot() {
 	if d.Many { // a row has one label there
 		return
 	}
 	var prefixes []string
-	groups := make(map[string][]*surveyed)
+	groups, fractions := make(map[string][]*surveyed), make(map[string]int)
 	for _, c := range d.columns {
 		first, _, found := cutName(c.name)
-		if !found || !d.oneOfHot(c) || asking[value.Fold(first)] {
+		if !found || asking[value.Fold(first)] {
+			continue
+		}
+		if c.fractional() {
+			fractions[first]++
+		}
+		if !d.oneOfHot(c) {
 			continue
 		}
 		if groups[first] == nil {
@@ -39,15 +45,26 @@ func (d *guesser) guessOneHot() {
 		groups[first] = append(groups[first], c)
 	}
 	for _, first := range prefixes {
-		if columns := groups[first]; len(columns) >= fewestOneHot {
+		switch columns := groups[first]; {
+		case fractions[first] >= max(len(columns), 2):
+			for _, c := range columns {
+				c.measured = true
+			}
+		case len(columns) >= fewestOneHot:
 			d.takeOneHot(columns)
 		}
 	}
 }
 
-// cutName parts the first word of a name from the others.
+// fractional reports whether the column has numbers some of which are not whole.
+func (c *surveyed) fractional() bool { return !c.odd && !c.lists && c.all(formNumber) && !c.all(formInteger) }
+
+// cutName parts the first word of a name from the others; of a path into a nested record all but its last part.
 func cutName(name string) (first, rest string, found bool) {
-	i := strings.IndexAny(name, partsNames)
+	i := strings.LastIndexByte(name, '.')
+	if i <= 0 || strings.Contains(name, " ") {
+		i = strings.IndexAny(name, partsNames)
+	}
 	if i <= 0 {
 		return "", "", false
 	}

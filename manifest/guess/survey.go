@@ -64,6 +64,7 @@ type surveyed struct {
 
 	today      time.Time
 	zone       *time.Location // of times that do not say it, nil for none
+	measured   bool           // it belongs to columns of fractions, although its own numbers are 0 and 1
 	namedWords bool           // the name is one of columns of words
 	ordinary   bool           // the values are a few ordinary words that repeat
 	names      string         // what the values look like, which would do as labels: "names of accounts"; "" for labels
@@ -788,7 +789,7 @@ func (c *surveyed) kind() manifest.ColumnType {
 		return manifest.TypeText
 	case isTime, c.all(formSeconds) && c.namedTime():
 		return manifest.TypeTimestamp
-	case c.all(formInteger) && c.forms[formLossyInteger] == 0:
+	case c.all(formInteger) && c.forms[formLossyInteger] == 0 && !c.measured:
 		return manifest.TypeInteger
 	case c.all(formNumber) && c.forms[formLossyNumber] == 0:
 		return manifest.TypeNumber
