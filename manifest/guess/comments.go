@@ -360,12 +360,26 @@ func (d *guesser) refuseComments(ctx context.Context, source *manifest.Source) e
 	return problems.Err()
 }
 
+// byWeight gives the places of the marks, first those that name the row's comment: what they say leads to its post.
+func (m commentMarks) byWeight() []int {
+	var named, others []int
+	for i, of := range m {
+		if of.kind == byCommentID || of.kind == byRowID {
+			named = append(named, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return append(named, others...)
+}
+
 // reason says why a row is about a comment, or may be, and which of its texts, the id first, says so.
 func (m commentMarks) reason(texts []string) (text int, message, hint string) {
 	const leaves = "rehydrate init --posts-only leaves such rows out; --id COLUMN names another column of ids"
 	const choose = "say which column has the ids of posts: rehydrate init --id COLUMN; --posts-only leaves such rows out"
 	id, _ := manifest.PostForm(texts[0])
-	for i, of := range m {
+	for _, i := range m.byWeight() {
+		of := m[i]
 		if is, _ := of.says(id, texts[i+1]); !is {
 			continue
 		}

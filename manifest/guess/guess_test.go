@@ -189,6 +189,10 @@ func TestInitAsks(t *testing.T) {
 			Options{}, []string{
 				`a.csv:2:8 column "rp_id" says that this row is about a comment and not about its post`,
 				"a.csv:3:8 column"}},
+		{"kinds before the ids of rows, beside those of posts",
+			"type,key_id,post_id,level\ncomment,dgbdk7z,65m92s,0\ncomment,e5t3oxh,9ezsfi,1\n", Options{}, []string{
+				`a.csv:2:9 column "key_id" says that this row is about a comment and not about its post`,
+				"a.csv:3:9 column"}},
 		{"several ids in a cell", "id,mood\n\"1. e8q18lf\n2. e8q9w5s\n\",sad\ne6flmby,glad\n", Options{}, []string{
 			`a.csv:2:1 column "id" has several ids of comments in a cell`}},
 		{"several posts in a cell", "post_id,mood\n1ab00 1ab01,sad\n1ab02,glad\n1ab03;1ab04,sad\n", Options{}, []string{
