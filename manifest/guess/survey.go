@@ -774,7 +774,8 @@ func (c *surveyed) wordsByName() bool {
 
 // counted reports whether the numbers are of the post or its image, and so not labels.
 func (c *surveyed) counted() bool {
-	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year month count comment num_comments length age")
+	return c.namedAs("score up down ratio karma width height size filesize confidence utc timestamp date time year month " +
+		"hour minute second duration elapsed count comment num_comments length age")
 }
 
 // namedTime reports whether the column's name is one of times.
