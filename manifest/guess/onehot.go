@@ -57,7 +57,9 @@ func (d *guesser) guessOneHot() {
 }
 
 // fractional reports whether the column has numbers some of which are not whole.
-func (c *surveyed) fractional() bool { return !c.odd && !c.lists && c.all(formNumber) && !c.all(formInteger) }
+func (c *surveyed) fractional() bool {
+	return !c.odd && !c.lists && c.all(formNumber) && !c.all(formInteger)
+}
 
 // cutName parts the first word of a name from the others; of a path into a nested record all but its last part.
 func cutName(name string) (first, rest string, found bool) {
