@@ -196,7 +196,8 @@ func (d *guesser) noIDs() (message, hint string) {
 		return message, fmt.Sprintf("if column %s has them, say so: rehydrate init --id %s",
 			table.Quote(d.columns[i].name), strconv.Quote(d.columns[i].name))
 	}
-	return message, "give the column of ids, t3_ ids or permalinks the name id, or name it: rehydrate init --id COLUMN"
+	return message, "a release is made of posts: add a column with their ids or permalinks, or name the one that has " +
+		"them, rehydrate init --id COLUMN"
 }
 
 // isID reports whether the column's name ends in id.

@@ -49,6 +49,9 @@ func TestNotOurs(t *testing.T) {
 			`a.csv:2:9 column "id" has ids of comments, not of posts, here and in 2 of 2 rows`,
 			`a release is made of posts, whose ids stand in column "permalink" behind /comments/: write them into a ` +
 				"column of their own, name it with --id, and give --many where a post has several rows"},
+		{"a.csv", "Title,Score\na cat,3\na dog,14\n", Options{}, "a.csv:1:0 no column looks like post ids",
+			"a release is made of posts: add a column with their ids or permalinks, or name the one that has them, " +
+				"rehydrate init --id COLUMN"},
 		{"a.jsonl", `{"comment_id": "gexa97s", "task": "civility", "parent_id": null}` + "\n" +
 			`{"comment_id": "gexh95s", "task": "civility", "parent_id": null}` + "\n", Options{},
 			`a.jsonl:1:16 column "comment_id" has ids of comments, not of posts, here and in 2 of 2 rows`,
