@@ -279,7 +279,7 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 	for i := range files {
 		files[i].Split = ""
 	}
-	all := fmt.Sprintf("every entry is in split %s; a split column says it otherwise", manifest.DefaultSplit)
+	all := fmt.Sprintf("every entry is in split %s; a column called split can say another", manifest.DefaultSplit)
 	switch {
 	case len(files) > 1 && says == "" && many != "":
 		return fmt.Sprintf("the name of %s says several splits, of which none was taken: %s", many, all)
@@ -287,9 +287,9 @@ func nameSplits(files []manifest.SourceFile) (unsaid string) {
 		return fmt.Sprintf("the names of %s and the other files may say splits, but not usual ones: %s", none, all)
 	case none != "" && says != "":
 		return fmt.Sprintf("the name of %s says a split, but that of %s says none, or several: %s, "+
-			"and so do names such as train.csv and test.csv", says, none, all)
+			"and so can names such as train.csv and test.csv", says, none, all)
 	case other:
-		return fmt.Sprintf("the name of %s says a split, which was not taken from one file alone: %s", says, all)
+		return fmt.Sprintf("the name of %s says a split, but of one file alone it is not taken: %s", says, all)
 	}
 	return ""
 }

@@ -598,7 +598,7 @@ func TestInitFiles(t *testing.T) {
 
 // TestInitFileSplits: the names of several files say the splits, or a line says that they do not.
 func TestInitFileSplits(t *testing.T) {
-	const look = "every entry is in split train; a split column says it otherwise"
+	const look = "every entry is in split train; a column called split can say another"
 	for _, test := range []struct {
 		files  string
 		column string // a split column
@@ -624,7 +624,7 @@ func TestInitFileSplits(t *testing.T) {
 			`the names of "test.csv" and "test_old.csv" both say split test: look whether both belong in it`},
 		{"a/test-0-of-2.csv a/test-1-of-2.csv train.csv", "", "test test train", ""},
 		{"latest.csv contest.csv", "", "train train", ""},
-		{"test.csv", "", "train", `the name of "test.csv" says a split, which was not taken from one file alone: ` +
+		{"test.csv", "", "train", `the name of "test.csv" says a split, but of one file alone it is not taken: ` +
 			look},
 		{"train.csv", "", "train", ""},
 	} {
