@@ -45,8 +45,9 @@ type Report struct {
 	Notes     []string   `json:"notes"`
 }
 
-// How to mend damage.
+// How to mend damage. mendRead is for whatever cannot be read: it may be whole.
 const (
+	mendRead   = "keep it, and make it readable: check the rights of the file and of its folders, and the disk; then rehydrate verify again"
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
 	mendGone   = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"
@@ -72,7 +73,7 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 	}
 	defer files.Close()
 	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
-		present: map[string]workspace.Found{}, asSealed: map[string]bool{},
+		present: map[string]workspace.Found{}, asSealed: map[string]bool{}, unread: map[string]bool{},
 		// These four belong to a workspace in any state of it.
 		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true,
 			state.LogKeyFile: true}}
@@ -117,7 +118,17 @@ type verification struct {
 	empty     []string                   // folders with nothing in them
 	accounted map[string]bool            // files that belong there
 	asSealed  map[string]bool            // files that are as the last writer left them
-	blind     bool                       // state.db could not be read, so it is not known what belongs there
+	unread    map[string]bool            // files that may be whole, and could not be read
+	blind     bool                       // state.db or the seal could not be read, so it is not known what belongs there
+}
+
+// fault is damage for an error. One that only says that the file was not read gives nothing up, but for an image that
+// must go in any case.
+func (v *verification) fault(where, mend, format string, err error) {
+	if workspace.Unread(err) && mend != mendGone {
+		mend, v.unread[where] = mendRead, true
+	}
+	v.damage(where, mend, format, err)
 }
 
 func (v *verification) damage(where, mend, format string, args ...any) {
@@ -175,8 +186,12 @@ func mendOf(name string) (mend string, belongs bool) {
 func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, err error) {
 	v.accounted[state.SealFile] = true
 	switch {
+	case workspace.Unread(err):
+		v.blind = true
+		v.fault(state.SealFile, mendRun, "it cannot be read: %v", err)
+		return
 	case err != nil:
-		v.damage(state.SealFile, mendRun, "the seal is damaged: %v", err)
+		v.fault(state.SealFile, mendRun, "the seal is damaged: %v", err)
 		return
 	case !sealed:
 		v.note("the workspace is not sealed: a run is at work on it, the last one was killed or could not write, or somebody took the seal away; the next run continues and seals it")
@@ -212,7 +227,7 @@ func (v *verification) key() {
 		_, err = auditlog.ParseKey(text)
 	}
 	if err != nil && !errors.As(err, new(*workspace.Linked)) { // strays says it of every link
-		v.damage(state.LogKeyFile, mendKey, "%v", err)
+		v.fault(state.LogKeyFile, mendKey, "%v", err)
 	}
 }
 
@@ -224,7 +239,7 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 	case errors.Is(err, fs.ErrNotExist):
 		v.damage(want.Name, mend, "it is missing")
 	case err != nil:
-		v.damage(want.Name, mend, "it cannot be read: %v", err)
+		v.fault(want.Name, mend, "it cannot be read: %v", err)
 	case got != want && soft:
 		v.note("%s is not %s; the last run ended while it wrote it", want.Name, known)
 		return true
@@ -240,6 +255,10 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
 // damage; the error is ErrLayout.
 func (v *verification) state(ctx context.Context, dir string) error {
+	if !v.readable(ctx, state.StateFile, state.JournalFile) {
+		v.blind = true
+		return nil
+	}
 	ws, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true})
 	if errors.Is(err, workspace.ErrEmpty) && !v.report.Sealed && v.justBegun() {
 		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
@@ -250,7 +269,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 	}
 	if err != nil {
 		v.blind = true
-		v.damage(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
+		v.fault(state.StateFile, mendState, "it cannot be opened, so images and outcomes were not checked: %v", err)
 		return nil
 	}
 	defer ws.Close()
@@ -263,16 +282,32 @@ func (v *verification) state(ctx context.Context, dir string) error {
 			v.damage(state.StateFile, mendState, check.says, what)
 		}
 		if err != nil {
-			v.damage(state.StateFile, mendState, "%v", err)
+			v.fault(state.StateFile, mendState, "%v", err)
 		}
 	}
 	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.dataset, v.log} {
 		if err := part(ctx, ws); err != nil {
 			v.blind = true
-			v.damage(state.StateFile, mendState, "it cannot be read: %v", err)
+			v.fault(state.StateFile, mendState, "it cannot be read: %v", err)
 		}
 	}
 	return nil
+}
+
+// readable reads files to their ends, and reports whether all that are there let it. SQLite says of a disk that fails
+// what it says of a database that is damaged.
+func (v *verification) readable(ctx context.Context, names ...string) bool {
+	all := true
+	for _, name := range names {
+		if _, there := v.present[name]; !there || v.asSealed[name] {
+			continue
+		}
+		if _, err := v.files.Stat(ctx, name); workspace.Unread(err) {
+			v.fault(name, mendState, "it cannot be read, so images and outcomes were not checked: %v", err)
+			all = false
+		}
+	}
+	return all
 }
 
 // unused says what lies in the free pages of state.db, and behind its end.
@@ -367,7 +402,7 @@ func (v *verification) outcomes(ws *workspace.Workspace, want map[manifest.Key]m
 	}
 	switch {
 	case err != nil:
-		v.damage(name, mendRun, "it cannot be read: %v", err)
+		v.fault(name, mendRun, "it cannot be read: %v", err)
 		return
 	case what == "" && rows != len(want):
 		what = fmt.Sprintf("it has %d rows, and the state %d results", rows, len(want))
@@ -391,7 +426,7 @@ func (v *verification) dataset(ctx context.Context, ws *workspace.Workspace) err
 		soft := !v.report.Sealed || v.asSealed[want.Name]
 		if v.compare(ctx, want, mendRun, "the file that was exported", soft) && path.Ext(want.Name) == ".parquet" {
 			if err := v.parquet(ctx, ws, want.Name); err != nil {
-				v.damage(want.Name, mendRun, "it cannot be read as a Parquet of this program: %v", err)
+				v.fault(want.Name, mendRun, "it cannot be read as a Parquet of this program: %v", err)
 			}
 		}
 	}
@@ -444,7 +479,7 @@ func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
 	if errors.Is(err, auditlog.ErrNoLog) {
 		v.note("there is no audit log yet")
 	} else if err != nil {
-		v.damage(state.AuditDir, mendLog, "%v", err)
+		v.fault(state.AuditDir, mendLog, "%v", err)
 	}
 	return nil
 }
@@ -494,7 +529,8 @@ func (v *verification) strays() {
 			v.damage(name, mendStray, "an unfinished file in a sealed workspace")
 		case durable.IsTemp(path.Base(name)):
 			v.note("%s is an unfinished file: the next run takes it away", name)
-		case v.blind && strings.HasPrefix(name, state.ImagesDir+"/"): // state.db cannot account for it
+		case v.unread[name]: // nothing is known of it, and that is damage
+		case v.blind && belongs: // what would account for it was not read
 		case strings.HasPrefix(name, state.ShardsDir+"/") && !planned && v.report.Sealed:
 			v.damage(name, mendShard, "there is no plan.json beside it: no cluster has to read it, and none read it")
 		case cluster.Owns(name) && planned:

@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -250,6 +253,18 @@ func wrap(err *error, format string, args ...any) {
 func hasCode(err error, code int) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == code
+}
+
+// Unread reports whether err says that a file was not read, and nothing of what is in it: the rights forbid it, the disk
+// or the memory failed, or another program held it. The file may be whole, so nothing is given up for such an error.
+func Unread(err error) bool {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return slices.Contains([]int{sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED,
+			sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_IOERR,
+			sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_AUTH}, e.Code()&0xff)
+	}
+	e, ok := errors.AsType[syscall.Errno](err)
+	return ok && !errors.Is(e, fs.ErrNotExist) && e != syscall.ENOTDIR
 }
 
 // explain names the cause of a database error that hides it, and the file.
