@@ -114,12 +114,15 @@ func (c *Console) Show(p Progress) {
 func (c *Console) Wait(what string, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	until := c.now().Add(d)
-	switch {
-	case c.screen == nil:
+	if c.screen == nil {
 		fmt.Fprintf(c.out, "%s: waiting %s %s\n", c.name, d.Round(time.Second), what)
-	case until.After(c.until): // of several waits at once, that which ends last
-		c.wait, c.until = what, until
+	}
+	until := c.now().Add(d)
+	if !until.After(c.until) { // of several waits at once, that which ends last
+		return
+	}
+	c.wait, c.until = what, until
+	if c.screen != nil {
 		c.start()
 		c.draw()
 	}

@@ -37,6 +37,28 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// TestPlainWait: the time left is never less than the waits that were announced.
+func TestPlainWait(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	c := New("prog", &out, &out, "xterm", func() time.Time { return now })
+	show := func(after time.Duration, done int) {
+		now = now.Add(after)
+		c.Show(Progress{Words: "words", Line: fmt.Sprint("read ", done), Done: done, Total: 10})
+	}
+	show(0, 0)
+	show(10*time.Second, 5)
+	c.Wait("for a: it is in trouble", 4*time.Minute)
+	c.Wait("for b: not as long", 9*time.Second)
+	show(10*time.Second, 6)
+	show(4*time.Minute, 9) // the wait is over
+	want := "prog: read 5, about 10s left\nprog: waiting 4m0s for a: it is in trouble\nprog: waiting 9s for b: not as long\n" +
+		"prog: read 6, about 3m50s left\nprog: read 9, about 29s left\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // TestBar: on a terminal progress is one bar for each task. It is drawn again every second, with what is waited for;
 // the time left is never less than that. It gives way to log lines, and a full count does not end it.
 func TestBar(t *testing.T) {
