@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"rehydrate/pipeline/auditlog"
@@ -76,12 +75,12 @@ func owing(ctx context.Context, ws *workspace.Workspace, c workspace.Copy) (stat
 	return report, err
 }
 
-// notCopy says what is wrong with a folder, unless the job was stopped or the disk fails.
+// notCopy says what is wrong with a folder, unless the job was stopped or the folder could not be read.
 func notCopy(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, syscall.EIO) {
+	if workspace.Unread(err) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrNotCopy, name, err)

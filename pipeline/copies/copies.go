@@ -57,12 +57,28 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 		return nil
 	}
 	c := copies[at]
-	// What lies at the path of a copy that was never finished is somebody else's.
-	if _, err := os.Lstat(name); len(c.Files) > 0 && !isMissing(err) {
-		return fmt.Errorf("%w: %s", ErrCopyThere, name)
+	if len(c.Files) > 0 { // what lies at the path of a copy that was never finished is somebody else's
+		if err := away(c.Format, name); err != nil {
+			return err
+		}
 	}
 	c.Close(how + " " + now.UTC().Format(time.DateOnly) + ": " + note)
 	return ws.SetCopy(ctx, c, purged(c, "told"))
+}
+
+// away fails with ErrCopyThere if something is at the path of a copy, and with another error if that cannot be told.
+func away(format, name string) error {
+	if format == state.ThirdParty {
+		return nil
+	}
+	_, err := os.Lstat(name)
+	switch {
+	case isMissing(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look whether the copy is still there: %w", err)
+	}
+	return fmt.Errorf("%w: %s", ErrCopyThere, name)
 }
 
 // closeLost is Close for a copy of which only the log knows, and reports whether name is one.
@@ -75,8 +91,8 @@ func closeLost(ctx context.Context, ws *workspace.Workspace, name string) (bool,
 	if at < 0 {
 		return false, nil
 	}
-	if _, err := os.Lstat(name); !isMissing(err) && all[at].Format != state.ThirdParty {
-		return true, fmt.Errorf("%w: %s", ErrCopyThere, name)
+	if err := away(all[at].Format, name); err != nil {
+		return true, err
 	}
 	return true, ws.CloseLostCopy(ctx, all[at], purged(workspace.Copy{Path: name, Format: all[at].Format}, "told"))
 }

@@ -300,6 +300,10 @@ func (p *purging) prove(ctx context.Context) error {
 		case slices.ContainsFunc(p.copy.Files, func(f workspace.File) bool { return f.Name == name }):
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		return fmt.Errorf("%s, which is not part of the copy: %w; check it, and delete it", name, err)
+		do := "check it, and delete it"
+		if workspace.Unread(err) {
+			do = "make it readable"
+		}
+		return fmt.Errorf("%s, which is not part of the copy: %w; %s", name, err, do)
 	})
 }
