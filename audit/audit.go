@@ -207,6 +207,7 @@ type AuditedPost struct {
 	LastLive *time.Time `json:"last_live"`
 	Checked  *time.Time `json:"checked"`
 	Record   *int64     `json:"log_record"` // of the last verdict
+	unnamed  bool       // by the release
 }
 
 // A Standing is what the evidence on a post comes to.

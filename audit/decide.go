@@ -258,6 +258,7 @@ func (a *audit) decide(ctx context.Context) error {
 			a.noteWithheld(e, was)
 		}
 		a.decidePost(e, was)
+		e.unnamed = !e.entry
 		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++
 		if e.MustGo {

@@ -546,10 +546,13 @@ func (a *audit) compare(e *evidence, was past) {
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws := a.Workspace
+	entries, unnamed := 0, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return err
 		}
+		e := a.posts[rec.ID]
+		entries, unnamed = entries+1, unnamed+number(e == nil || !e.entry)
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			a.rows++
 		}
@@ -574,6 +577,9 @@ func (a *audit) readRecords(ctx context.Context) error {
 			k.read = k.read || r.Text != "" || r.Failed == nil
 			a.gone.read = append(a.gone.read, clue[string]{r.Text, k})
 		}
+	}
+	if unnamed > 0 {
+		a.note("the release that you named lacks %d of the %d entries of the workspace", unnamed, entries)
 	}
 	// A purge keeps what recognises an image and leads to no content.
 	erased, err := ws.ErasedImages(ctx)

@@ -323,7 +323,9 @@ func (r Report) removed() string {
 		}
 	}
 	requested, open := 0, 0 // of those that count as removed
+	unnamed := 0
 	for _, p := range r.Posts {
+		unnamed += number(p.MustGo && p.unnamed)
 		requested += number(p.MustGo && p.removal.Why == whyRequest)
 		open += number(p.MustGo && p.removal.Why == whyRemoved)
 	}
@@ -336,7 +338,11 @@ func (r Report) removed() string {
 		}
 		say(n, cmp.Or(waysOut[how], how))
 	}
-	return fmt.Sprintf("%d of %d: %s", r.Known.MustGo, r.Scope.Posts, strings.Join(parts, ", "))
+	of := fmt.Sprintf("%d of %d", r.Known.MustGo-unnamed, r.Scope.Posts)
+	if unnamed > 0 {
+		of += fmt.Sprintf(", and %d that the release does not name", unnamed)
+	}
+	return of + ": " + strings.Join(parts, ", ")
 }
 
 // rests says whose word the verdict rests on, and of when.
