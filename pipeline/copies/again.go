@@ -21,7 +21,8 @@ func standsAgain(ctx context.Context, c workspace.Copy) bool {
 	}
 	defer root.Close()
 	for _, f := range c.Was.Files {
-		if !state.HasRows(f.Name) {
+		// What the end of the workspace emptied and has yet to delete is no copy.
+		if !state.HasRows(f.Name) || c.Next[f.Name] == f.SHA256 {
 			continue
 		}
 		// Most often the folder is not there, or is somebody else's with other files.

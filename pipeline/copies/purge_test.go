@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -538,6 +539,32 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 		testkit.Same(t, "in reach again", state.CopyGood, s.purge("away", state.GoneSet{}).State)
 		testkit.Same(t, "taken out of it", ids[1:], s.holds("away"))
 	}
+}
+
+// TestEndBrokenOffWhileItDeletes: an emptied copy of which the end deleted some files is no copy that stands there
+// again: the next end deletes the others.
+func TestEndBrokenOffWhileItDeletes(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	s.purge("x", s.gone(ids...))
+	broken, n := errors.New("broken off"), 0
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
+		if step == "unlink" {
+			n++
+		}
+		if n == 2 {
+			return broken
+		}
+		return nil
+	})
+	if _, err := End(ctx, s.ws, now); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
+	report := find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x"))
+	testkit.Same(t, "ended", state.CopyClosed, report.State)
+	left, err := os.ReadDir(s.dir)
+	testkit.Same(t, "left", 0, len(left), err)
 }
 
 // TestUnfinishedCopyElsewhereIsNotForgotten: an unfinished copy on a disk that is not mounted is not forgotten.
