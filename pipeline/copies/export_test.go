@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -102,6 +103,16 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 					{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: manifest.Kept},
 					{Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}}))
 		}, "its files are not those"},
+		{"a row is missing", func(s *site, _ *Config) {
+			testkit.OK(s, s.ws.SetResults(s.Context(), []manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train",
+				Outcome: manifest.Pending, Reason: state.ReasonNotWritten},
+				{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: manifest.Kept},
+				{Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}}))
+		}, "1 of its rows are missing: "},
+		{"not known any more", func(s *site, _ *Config) {
+			testkit.OK(s, s.ws.SetPosts(s.Context(), []workspace.Post{{ID: "few001", State: manifest.StateUnknown,
+				CheckedAt: now, LiveAt: now}}))
+		}, "1 of its rows would not be in it any more"},
 		{"without a card", func(s *site, _ *Config) {
 			n, err := state.ReadNote[state.ExportNote](s.Context(), s.ws)
 			n.Card = nil
@@ -140,9 +151,10 @@ func TestExportOverwritesNothing(t *testing.T) {
 		full: "holds mine.txt", filepath.Join(s.dir, "file"): "is not a folder",
 		filepath.Join(s.dir, "link"): "is not a folder",
 		filepath.Join(s.dir, "pipe"): "is not a folder", filepath.Join(s.dir, "none", "x"): "there is no folder",
-		filepath.Join(s.ws.Dir(), "x"): "is inside the workspace, or around it",
-		s.ws.Dir():                     "is inside the workspace, or around it",
-		filepath.Dir(s.ws.Dir()):       "is inside the workspace, or around it",
+		filepath.Join(s.ws.Dir(), "x"):                 "is inside the workspace, or around it",
+		s.ws.Dir():                                     "is inside the workspace, or around it",
+		filepath.Dir(s.ws.Dir()):                       "is inside the workspace, or around it",
+		filepath.Join(s.dir, strings.Repeat("x", 300)): "file name too long",
 	} {
 		c := s.config("", "parquet")
 		c.To = to
@@ -162,6 +174,94 @@ func TestExportOverwritesNothing(t *testing.T) {
 	s.copy("empty", "parquet")
 	body, err := os.ReadFile(filepath.Join(full, "mine.txt"))
 	testkit.Same(t, "the file that was there", "mine", string(body), err)
+}
+
+// TestExportMeetsAnother: what somebody puts in the place of a copy, or into the dataset, while the copy is made, ends
+// the export, and stays; nothing else does.
+func TestExportMeetsAnother(t *testing.T) {
+	for _, tt := range []struct {
+		step, want string
+		meanwhile  func(s *site, to string) error
+	}{
+		{"", "holds theirs", func(_ *site, to string) error { return os.CopyFS(to, os.DirFS(to+"-theirs")) }},
+		{"export rename", "give the copy its name", func(_ *site, to string) error {
+			return os.CopyFS(to, os.DirFS(to+"-theirs"))
+		}},
+		{"export begin", "croissant.json changed while it was copied", func(s *site, _ string) error {
+			return os.WriteFile(filepath.Join(s.ws.Dir(), state.DatasetDir, croissantName), []byte("{}"), 0o600)
+		}},
+		{"export begin", "no such file", func(s *site, _ string) error {
+			return os.Remove(filepath.Join(s.ws.Dir(), state.DatasetDir, croissantName))
+		}},
+	} {
+		s := newSite(t)
+		c := s.config("x", "parquet")
+		theirs := c.To + "-theirs"
+		testkit.OK(t, os.Mkdir(theirs, 0o700), os.WriteFile(filepath.Join(theirs, "theirs"), []byte("theirs"), 0o600))
+		at := sync.OnceValue(func() error { return tt.meanwhile(s, c.To) })
+		c.Now = func() time.Time {
+			if tt.step == "" {
+				testkit.OK(t, at())
+			}
+			return now
+		}
+		ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
+			if step == tt.step {
+				return at()
+			}
+			return nil
+		})
+		if _, err := Export(ctx, c); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %q", err, tt.want)
+		}
+		testkit.OK(t, os.RemoveAll(theirs))
+		reports, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		for _, r := range reports {
+			testkit.Same(t, tt.want+": the record", state.CopyClosed, r.State, err)
+		}
+		var left []string
+		testkit.OK(t, fs.WalkDir(os.DirFS(s.dir), ".", func(name string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				left = append(left, name)
+			}
+			return err
+		}))
+		var want []string
+		if strings.Contains("holds theirs, give the copy its name", tt.want) {
+			want = []string{"x/theirs"}
+		}
+		testkit.Same(t, tt.want+": what is there", want, left)
+	}
+}
+
+// TestPathsThatLeadNowhere: a path that no folder can have is refused by all that take one, and nothing is put on
+// record.
+func TestPathsThatLeadNowhere(t *testing.T) {
+	s := newSite(t)
+	loop := filepath.Join(s.dir, "loop")
+	testkit.OK(t, os.Symlink("loop", loop))
+	c := s.config("loop/x", "parquet")
+	good := filepath.Join(s.dir, "y")
+	_, exported := Export(t.Context(), c)
+	_, adopted := Adopt(t.Context(), s.ws, c.To, "n", now)
+	for what, err := range map[string]error{
+		"export": exported, "adopt": adopted,
+		"derive":    Derive(t.Context(), s.ws, Derived{To: c.To, Format: "numbers", Made: now}),
+		"close":     Close(t.Context(), s.ws, c.To, "destroyed", "n", now),
+		"move from": Move(t.Context(), s.ws, c.To, good, now),
+		"move to":   Move(t.Context(), s.ws, good, c.To, now),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "too many links") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Its own name is short enough, and that of the unfinished copy is not.
+	long := s.config(strings.Repeat("x", 250), "parquet")
+	if _, err := Export(t.Context(), long); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("a long name: %v", err)
+	}
+	all, err := s.ws.Copies(t.Context())
+	testkit.Same(t, "on record", 0, len(all), err)
 }
 
 // TestPlantedUnfinishedFolderIsNotFollowed: what somebody put in the place of the unfinished copy is removed, and not
@@ -257,6 +357,11 @@ func TestMovedCopyStaysAnObligation(t *testing.T) {
 	if r := s.list("x"); r.State != state.CopyOpen {
 		t.Errorf("a copy that was moved is listed as %+v", r)
 	}
+	at := must(openUnfinished(left)) // as the other's export has it
+	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen || strings.Contains(r.Told, ErrBusy.Error()) {
+		t.Errorf("while the other is at work: %+v", r)
+	}
+	testkit.OK(t, at.Close())
 	if _, err := os.Stat(filepath.Join(left, "README.md")); err != nil {
 		t.Error(err)
 	}

@@ -41,6 +41,50 @@ func TestMove(t *testing.T) {
 	testkit.Same(t, "the log", state.SHA256([]byte(to)), log[len(log)-1].Path)
 }
 
+// TestLostCopyIsClosedByWord: a copy that only the log knows, because state.db is from a backup, is closed by the
+// operator's word when it is not there.
+func TestLostCopyIsClosedByWord(t *testing.T) {
+	s := newSite(t)
+	dir, third := s.ws.Dir(), state.ThirdPartyPath("a model")
+	db := filepath.Join(dir, "state.db")
+	reopened := func(meanwhile func()) {
+		testkit.OK(t, s.ws.Close())
+		meanwhile()
+		var err error
+		s.ws, err = workspace.Open(t.Context(), dir, workspace.Options{})
+		testkit.OK(t, err)
+	}
+	var backup []byte
+	reopened(func() { backup = must(os.ReadFile(db)) })
+	s.copy("x", "parquet")
+	testkit.OK(t, Disclose(t.Context(), s.ws, Disclosure{Name: "a model", Note: "n"}, []string{"few001"}, now))
+	reopened(func() { testkit.OK(t, os.WriteFile(db, backup, 0o600)) })
+	t.Cleanup(func() { s.ws.Close() })
+	at := filepath.Join(s.dir, "x")
+	if err := Close(t.Context(), s.ws, at, "destroyed", "n", now); !errors.Is(err, ErrCopyThere) {
+		t.Errorf("it is there: %v", err)
+	}
+	testkit.OK(t, os.RemoveAll(at))
+	want := 2 // as many as the log registers
+	for _, name := range []string{at, third} {
+		list, err := s.ws.LostCopies(t.Context())
+		testkit.Same(t, "lost before "+name, want, len(list), err)
+		testkit.OK(t, Close(t.Context(), s.ws, name, "destroyed", "n", now))
+		want--
+	}
+	list, err := s.ws.LostCopies(t.Context())
+	testkit.Same(t, "lost", 0, len(list), err)
+	var told []string
+	for _, e := range s.events(auditlog.CopyPurged) {
+		told = append(told, e.Path+e.Format+e.Verdict)
+	}
+	testkit.Same(t, "the log", []string{state.SHA256([]byte(at)) + "parquet" + "told",
+		state.SHA256([]byte(third)) + state.ThirdParty + "told"}, told)
+	if err := Close(t.Context(), s.ws, at, "destroyed", "n", now); !errors.Is(err, ErrNoCopy) {
+		t.Errorf("said again: %v", err)
+	}
+}
+
 // TestMoveRefuses: what is not the copy that was registered takes no place of it.
 func TestMoveRefuses(t *testing.T) {
 	for _, test := range []struct {
@@ -100,6 +144,25 @@ func TestGlance(t *testing.T) {
 		r := find(t, must(Glance(t.Context(), s.ws)), filepath.Join(s.dir, "x"))
 		if (r.State == state.CopyGood) != (test.want == "") || !strings.Contains(r.Told, test.want) {
 			t.Errorf("%s: %+v, want %q", test.name, r, test.want)
+		}
+	}
+}
+
+// TestChangedFilesAreCounted: of files that somebody changed five are named, and the others counted.
+func TestChangedFilesAreCounted(t *testing.T) {
+	for _, n := range []int{5, 6} {
+		s := newSite(t)
+		files := s.copy("x", "folder").Files
+		for _, f := range files[:n] {
+			testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "x", f.Name), []byte("x"), 0o600))
+		}
+		told, want := s.list("x").Told, ""
+		if n > 5 {
+			want = fmt.Sprintf("; and %d more", n-5)
+		}
+		_, after, _ := strings.Cut(told, files[4].Name+": "+errChanged.Error())
+		if strings.Count(told, errChanged.Error()) != 5 || after != want {
+			t.Errorf("%d files: %s", n, told)
 		}
 	}
 }

@@ -541,6 +541,73 @@ func TestCopiesLoseRowsThatLeftTheManifest(t *testing.T) {
 	}
 }
 
+// TestPlantedInPlaceOfUnfinished: what somebody puts where an unfinished copy would be is removed where an export was
+// killed, and is nobody's business where the copy has its name. It is not followed.
+func TestPlantedInPlaceOfUnfinished(t *testing.T) {
+	for _, finished := range []bool{true, false} {
+		s := newSite(t)
+		theirs, at := t.TempDir(), filepath.Join(s.dir, "x")
+		testkit.OK(t, os.WriteFile(filepath.Join(theirs, "theirs"), nil, 0o600), os.Symlink(theirs, unfinishedPath(at)))
+		want := state.CopyClosed
+		if finished {
+			want = state.CopyGood
+			testkit.OK(t, os.Remove(unfinishedPath(at)))
+			s.copy("x", "parquet")
+			testkit.OK(t, os.Symlink(theirs, unfinishedPath(at)))
+		} else {
+			testkit.OK(t, s.ws.SetCopy(t.Context(), workspace.Copy{Path: at, Format: "parquet", Made: now}))
+		}
+		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		testkit.Same(t, "listed as", want, s.list("x").State, err)
+		_, err = os.Lstat(unfinishedPath(at))
+		testkit.Same(t, "the link stays", finished, err == nil)
+		_, err = os.Lstat(filepath.Join(theirs, "theirs"))
+		testkit.OK(t, err)
+	}
+}
+
+// TestEndKilledBeforeItDeletes: what became of an emptied copy between its end and the next one is no trouble, and
+// what is somebody's by now stays.
+func TestEndKilledBeforeItDeletes(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(at string) error
+		left      []string
+	}{
+		"nothing":         {func(string) error { return nil }, nil},
+		"the folder went": {os.RemoveAll, nil},
+		"a file went":     {func(at string) error { return os.Remove(filepath.Join(at, cardName)) }, nil},
+		"a file is theirs": {func(at string) error {
+			return os.WriteFile(filepath.Join(at, cardName), []byte("x"), 0o600)
+		}, []string{cardName}},
+		"a new file": {func(at string) error { return os.WriteFile(filepath.Join(at, "data", "mine"), nil, 0o600) },
+			[]string{"data"}},
+	} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		at := filepath.Join(s.dir, "x")
+		killed := errors.New("killed")
+		ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, name string) error {
+			if step == "unlink" && !strings.HasSuffix(name, croissantName) {
+				return killed
+			}
+			return nil
+		})
+		if _, err := End(ctx, s.ws, now); !errors.Is(err, killed) {
+			t.Errorf("%s: %v", name, err)
+		}
+		testkit.OK(t, test.meanwhile(at))
+		report := find(t, must(End(t.Context(), s.ws, now)), at)
+		testkit.Same(t, name+": state", state.CopyClosed, report.State)
+		testkit.Same(t, name+": owed", 0, len(report.Owed))
+		var left []string
+		list, _ := os.ReadDir(at) // it may be gone
+		for _, f := range list {
+			left = append(left, f.Name())
+		}
+		testkit.Same(t, name+": left", test.left, left)
+	}
+}
+
 // TestEndBrokenOffWhileItDeletes: an emptied copy of which the end deleted some files is no copy that stands there
 // again: the next end deletes the others.
 func TestEndBrokenOffWhileItDeletes(t *testing.T) {
@@ -584,9 +651,17 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	c := s.record("disk/x")
 	c.Told = neverFinished
 	testkit.OK(t, s.ws.SetCopy(t.Context(), c))
-	_, err := Purge(t.Context(), s.ws, state.GoneSet{})
-	testkit.OK(t, err)
-	if _, err := os.Stat(left); err == nil {
-		t.Error("it stays when the disk is there again")
+	at := must(openUnfinished(left)) // as another export there has it
+	if r := s.purge("disk/x", state.GoneSet{}); r.State != state.CopyOpen || !strings.Contains(r.Told, ErrBusy.Error()) {
+		t.Errorf("while it is in use: %+v", r)
+	}
+	testkit.OK(t, at.Close())
+	for range 2 {
+		reports, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		testkit.Same(t, "reports", 0, len(reports), err)
+		if _, err := os.Lstat(left); err == nil {
+			t.Error("it stays when the disk is there again")
+		}
+		testkit.OK(t, os.Symlink(disk, left)) // so does a link in its place, which is not followed
 	}
 }
