@@ -91,6 +91,7 @@ func TestFollow(t *testing.T) {
 		log       string
 		submitted [][]int
 		want      string
+		warned    int // that it is asked again
 	}{
 		{"a controller that restarts", func(done func(int)) func(int) ([]int, error) {
 			return func(n int) ([]int, error) {
@@ -104,12 +105,12 @@ func TestFollow(t *testing.T) {
 				done(1)
 				return []int{1}, nil
 			}
-		}, nil, "", [][]int{{1}}, "<nil>"},
+		}, nil, "", [][]int{{1}}, "<nil>", 1},
 		{"one that stays away", func(func(int)) func(int) ([]int,
 			error) {
 			return func(int) ([]int, error) { return nil, away }
 		},
-			nil, "", nil, "ask the cluster what runs: the controller is away"},
+			nil, "", nil, "ask the cluster what runs: the controller is away", 1},
 		{"one that is busy, and takes the shards later", func(done func(int)) func(int) ([]int, error) {
 			done(0)
 			return func(n int) ([]int, error) {
@@ -123,17 +124,17 @@ func TestFollow(t *testing.T) {
 				return away
 			}
 			return nil
-		}, "", [][]int{{1}}, "<nil>"},
+		}, "", [][]int{{1}}, "<nil>", 2},
 		{"one that never takes them", func(func(int)) func(int) ([]int, error) { return nothing },
-			func(int) error { return errors.New("invalid partition") }, "", nil, "submit shards: invalid partition"},
+			func(int) error { return errors.New("invalid partition") }, "", nil, "submit shards: invalid partition", 1},
 		{"a shard that always fails", func(done func(int)) func(int) ([]int, error) {
 			done(1)
 			return nothing
 		}, nil, "first\nsecond\nlast\n", [][]int{{0}, {0}, {0}},
-			"shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last"},
+			"shard 0 of 2 failed 3 times: it printed, at the end of shards/log-00000.txt: second / last", 0},
 		{"all done at the first look", func(done func(int)) func(int) ([]int, error) {
 			return func(n int) ([]int, error) { done(0); done(1); return nil, nil }
-		}, nil, "", nil, "<nil>"},
+		}, nil, "", nil, "<nil>", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			dir, done := folder(t, 2)
@@ -141,9 +142,10 @@ func TestFollow(t *testing.T) {
 			put(t, dir, sidecarName(1), `{"plan":"other","read":2}`)
 			put(t, dir, logName(0), c.log)
 			e := &controller{look: c.look(done), refuse: c.refuse}
-			last := 0
+			last, log := 0, &strings.Builder{}
 			err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
-				Progress: func(done, items int, _ string) { last = done }, Log: slog.New(slog.DiscardHandler)})
+				Progress: func(done, items int, _ string) { last = done }, Log: slog.New(slog.NewTextHandler(log, nil))})
+			testkit.Same(t, c.name+": warnings", c.warned, strings.Count(log.String(), "it is asked again"))
 			testkit.Same(t, c.name+": the error", c.want, fmt.Sprint(err))
 			testkit.Same(t, c.name+": what was submitted", c.submitted, e.submitted)
 			if err == nil && (last != 4 || e.cancelled != 1) {
@@ -175,23 +177,35 @@ func TestFollowCancelled(t *testing.T) {
 	})
 }
 
-// TestFollowOvertaken: shards that another run has taken in are not read again.
+// TestFollowOvertaken: shards that another run has taken in, or whose plan cannot be read, are not read again.
 func TestFollowOvertaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir, _ := folder(t, 1)
-		e := &controller{}
-		e.look = func(n int) ([]int, error) {
-			if n == 2 {
-				testkit.OK(t, os.RemoveAll(filepath.Join(dir, state.ShardsDir)))
+	for want, meanwhile := range map[string]func(dir string) error{
+		"another run took these shards in": func(dir string) error {
+			return os.RemoveAll(filepath.Join(dir, state.ShardsDir))
+		},
+		"split them again": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, PlanFile), []byte(lines(t, Plan{Format: Format, Shards: 2})), 0o600)
+		},
+		"read shards/plan.json: ": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, PlanFile), []byte("{"), 0o600)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			dir, _ := folder(t, 1)
+			e := &controller{}
+			e.look = func(n int) ([]int, error) {
+				if n == 2 {
+					testkit.OK(t, meanwhile(dir))
+				}
+				return nil, nil
 			}
-			return nil, nil
-		}
-		err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
-			Progress: func(int, int, string) {}})
-		if !errors.Is(err, ErrOtherPlan) || len(e.submitted) != 1 {
-			t.Errorf("%v, submitted %v", err, e.submitted)
-		}
-	})
+			err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second,
+				Progress: func(int, int, string) {}})
+			if err == nil || !strings.Contains(err.Error(), want) || len(e.submitted) != 1 {
+				t.Errorf("%v, want %q, submitted %v", err, want, e.submitted)
+			}
+		})
+	}
 }
 
 // TestLocal: a process that does not heed an interrupt is killed, and the log of one that was killed says so.
@@ -352,9 +366,12 @@ func TestFollowHalf(t *testing.T) {
 	dir, _ := folder(t, 2)
 	testkit.OK(t, os.Remove(filepath.Join(dir, state.ShardsDir, workName(1))))
 	e := &controller{}
-	if err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 1}); !errors.Is(err, fs.ErrNotExist) ||
-		e.asked > 0 {
-		t.Errorf("%v, submitted %d times", err, e.asked)
+	for _, want := range []error{fs.ErrNotExist, ErrNoPlan} {
+		if err := Follow(t.Context(), Following{Workspace: dir, Engine: e, Attempts: 1}); !errors.Is(err, want) ||
+			e.asked > 0 {
+			t.Errorf("%v, submitted %d times", err, e.asked)
+		}
+		testkit.OK(t, os.RemoveAll(filepath.Join(dir, state.ShardsDir)))
 	}
 }
 

@@ -120,7 +120,14 @@ func TestLocalRuns(t *testing.T) {
 // TestLocalCannotStart: a program that is not there leaves the reason in the log of its shard.
 func TestLocalCannotStart(t *testing.T) {
 	dir, _ := folder(t, 1)
-	l := &Local{Command: Command{dir, []string{filepath.Join(dir, "none")}}, AtOnce: 1}
+	begun := filepath.Join(dir, "begun")
+	l := &Local{Command: Command{filepath.Join(dir, "away"), []string{"touch", begun}}, AtOnce: 1}
+	testkit.OK(t, l.Submit(t.Context(), []int{0}))
+	l.ended.Wait()
+	if _, err := os.Stat(begun); err == nil {
+		t.Error("a process without a log was started")
+	}
+	l = &Local{Command: Command{dir, []string{filepath.Join(dir, "none")}}, AtOnce: 1}
 	testkit.OK(t, l.Submit(t.Context(), []int{0}))
 	l.ended.Wait()
 	if last := lastWords(os.DirFS(dir), 0); !strings.Contains(last, "no such file") {

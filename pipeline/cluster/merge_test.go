@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +126,17 @@ func TestResults(t *testing.T) {
 		got = append(got, r.ID)
 	}
 	testkit.Same(t, "results", []manifest.PostID{"few001", "few003"}, got)
+	n := 0
+	for range Results(ws, 0) { // who has enough gets no more
+		n++
+		break
+	}
+	testkit.Same(t, "the first", 1, n)
+	for _, err := range Results(ws, 1) {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a shard that nobody read: %v", err)
+		}
+	}
 	put(t, ws.Dir(), resultName(0), lines(t, Result{ID: "few001", Stored: workspace.Image{SHA256: "a"},
 		Reading: workspace.Reading{Text: "LIES"}}))
 	for r, err := range Results(ws, 0) {
@@ -178,7 +191,9 @@ func TestMerged(t *testing.T) {
 	merged("cleared", true, "r", "m")
 	merged("another release", false, "s", "m")
 	merged("other annotations", false, "r", "n")
-	testkit.OK(t, Clear(t.Context(), ws)) // killed in between, and once more
+	readShard(t, ws, nil)
+	merged("killed before the shards went", false, "r", "m")
+	testkit.OK(t, Clear(t.Context(), ws)) // and once more
 	merged("cleared again", true, "r", "m")
 
 	entries := func(yield func(manifest.Entry, error) bool) {

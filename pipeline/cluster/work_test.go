@@ -246,6 +246,9 @@ func TestWorkFails(t *testing.T) {
 			"read shard 0 of 1: ", nil},
 		{"which entry it was", func(f *fleet, _ *Job) { f.engine.failing = map[int]error{201: errors.New("no worker")} },
 			"few001/1: no worker", nil},
+		{"a folder in the place of an image", func(f *fleet, _ *Job) {
+			testkit.OK(f, os.Remove(f.image(posts[0])), os.Mkdir(f.image(posts[0]), 0o700))
+		}, "few001: read", nil},
 		{"a link in the workspace", func(f *fleet, _ *Job) {
 			testkit.OK(f, os.Symlink(f.TempDir(), filepath.Join(f.ws.Dir(), state.ShardsDir, "mine")))
 		}, "mine", nil},
@@ -342,6 +345,18 @@ func TestCheckSeveral(t *testing.T) {
 			"10 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 (no result)"},
 		{"eleven are missing", 11, func(*fleet) {},
 			"11 of 11 shards are not done: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (no result)"},
+		{"no list", 2, func(f *fleet) {
+			f.work(0, 1)
+			testkit.OK(f, f.ws.RemoveFile(f.Context(), path.Join(state.ShardsDir, workName(1))))
+		}, "1 of 2 shards are not done: 1 ("},
+		{"results that are no JSON", 2, func(f *fleet) {
+			f.work(0, 1)
+			side, err := readSidecar(os.DirFS(f.ws.Dir()), 1)
+			side.SHA256 = state.SHA256([]byte("{"))
+			testkit.OK(f, err)
+			put(f.T, f.ws.Dir(), resultName(1), "{")
+			put(f.T, f.ws.Dir(), sidecarName(1), lines(f.T, side))
+		}, "shards/result-00001.jsonl, line 1: "},
 		{"two engines", 2, func(f *fleet) { f.work(0); f.engine.name = "other"; f.work(1) },
 			"shards 0 and 1 were read by different engines (fake; other): read one of them again"},
 		{"two versions", 2, func(f *fleet) {
@@ -370,6 +385,28 @@ func (f *fleet) work(shards ...int) {
 	for _, shard := range shards {
 		_, err := Work(f.Context(), f.job(shard))
 		testkit.OK(f, err)
+	}
+}
+
+// TestPlanThatDoesNotFit: a plan is read if it is of this format, of a number of shards that a split can have, and not
+// too long.
+func TestPlanThatDoesNotFit(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		format, shards int
+		size           int // of the file, with blanks
+		fits           bool
+	}{
+		{"the fewest", Format, 1, 0, true}, {"the most", Format, MaxShards, 0, true}, {"none", Format, 0, 0, false},
+		{"too many", Format, MaxShards + 1, 0, false}, {"a later format", Format + 1, 1, 0, false},
+		{"the longest", Format, 1, maxPlan, true}, {"too long", Format, 1, maxPlan + 1, false},
+	} {
+		dir, _ := folder(t, 1)
+		text := lines(t, Plan{Format: test.format, Shards: test.shards})
+		put(t, dir, planName, text+strings.Repeat(" ", max(0, test.size-len(text))))
+		if _, _, err := readPlan(os.DirFS(dir)); (err == nil) != test.fits {
+			t.Errorf("%s: %v", test.name, err)
+		}
 	}
 }
 

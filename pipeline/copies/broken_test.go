@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"rehydrate/internal/durable"
@@ -16,22 +15,6 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 )
-
-// A stopping context is stopped when it is asked for the nth time whether it is.
-type stopping struct {
-	context.Context
-	stop context.CancelFunc
-	n    atomic.Int64
-}
-
-func (c *stopping) look() {
-	if c.n.Add(-1) == 0 {
-		c.stop()
-	}
-}
-
-func (c *stopping) Err() error            { c.look(); return c.Context.Err() }
-func (c *stopping) Done() <-chan struct{} { c.look(); return c.Context.Done() }
 
 // A job is what a user can do again when it was broken off.
 type job struct {
@@ -134,12 +117,7 @@ func TestBrokenOffAnywhere(t *testing.T) {
 	full := errors.New("the disk is full")
 	for _, j := range jobs() {
 		for cause, start := range map[error]func(ctx context.Context, n int) (context.Context, context.CancelFunc){
-			context.Canceled: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-				ctx, stop := context.WithCancel(ctx)
-				stopped := &stopping{Context: ctx, stop: stop}
-				stopped.n.Store(int64(n))
-				return stopped, stop
-			},
+			context.Canceled: testkit.StopAt,
 			full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 				return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
 					if n--; n == 0 {
