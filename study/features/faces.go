@@ -192,19 +192,17 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// taps are OpenCV's INTER_LINEAR_EXACT: centres of pixels half a pixel from their edges, the edge repeated outwards.
+// taps are OpenCV's INTER_LINEAR_EXACT from so many pixels to as many or fewer: centres of pixels half a pixel from
+// their edges.
 func taps(from, to int) []picture.Tap {
 	list := make([]picture.Tap, to)
 	scale := float64(from) / float64(to)
 	for i := range list {
 		v := float64(scale*(float64(i)+0.5)) - 0.5
 		at := int(math.Floor(v))
-		switch {
-		case at < 0:
-			list[i] = picture.Tap{}
-		case at >= from-1:
+		if at >= from-1 {
 			list[i] = picture.Tap{At: from - 1, Next: from - 1}
-		default:
+		} else {
 			list[i] = picture.Tap{At: at, Next: at + 1, Weight: uint32(round((v - float64(at)) * 256))}
 		}
 	}

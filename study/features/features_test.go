@@ -398,7 +398,13 @@ func TestResume(t *testing.T) {
 	config.Dictionaries = []*Dictionary{dictionaryOf(t, "%\n1\tsad\n%\ntiers\t1\n", "d.dic")}
 	check("with another one of the same size", 0, 255, 0)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	config.Dictionaries, config.Workers = nil, 1
+	config.Progress = func(int, int) { cancel() }
+	if _, err := Compute(ctx, config, part); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted after the first picture: %v", err)
+	}
+	config.Progress = nil
+	check("interrupted after the first", 1, 255, 0)
 	if _, err := Compute(ctx, config, part); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}

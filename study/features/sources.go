@@ -15,10 +15,7 @@ import (
 // Sources returns the Parquet files of a dataset or a workspace, or else the folder or file itself.
 func Sources(source string) ([]string, error) {
 	for _, below := range []string{"dataset/data", "data", ""} {
-		files, err := filepath.Glob(filepath.Join(globless(source), below, "*.parquet"))
-		if err != nil {
-			return nil, err
-		}
+		files, _ := filepath.Glob(filepath.Join(globless(source), below, "*.parquet")) // a bad pattern is its only error
 		if len(files) > 0 {
 			return files, nil
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/policy"
@@ -87,6 +88,44 @@ func TestTable(t *testing.T) {
 	config.Paths = []string{first}
 	if _, err := Compute(t.Context(), config, filepath.Join(first, "none", "part")); err == nil {
 		t.Error("rows are kept in a folder that is not there")
+	}
+}
+
+// TestTexts: the texts of a Parquet file have numbers beside those of its pictures; a row without a word has none, and
+// one whose text changed is computed again.
+func TestTexts(t *testing.T) {
+	type row struct {
+		ID    string `parquet:"id"`
+		Image []byte `parquet:"image"`
+		Text  string `parquet:"ocr_text"`
+	}
+	path, part := filepath.Join(t.TempDir(), "p.parquet"), filepath.Join(t.TempDir(), "part")
+	rows := []row{{"few001", pngOf(t, 10), "TEARS at the end"}, {"few002", pngOf(t, 20), "..."},
+		{"few003", []byte("no picture"), "tears"}}
+	config := Config{Paths: []string{path}, Images: policy.Default().Images, Workers: 1,
+		Dictionaries: []*Dictionary{dictionaryOf(t, "%\n1\tsad\n%\ntears\t1\n", "d.dic")}}
+	nan := math.NaN()
+	want := [][]float64{{10, 4, 1, 4, 0, 25, 25}, {20, nan, nan, nan, nan, nan, nan}, {nan, 1, 1, 1, 0, 100, 100}}
+	for _, known := range []int{0, 3, 2} {
+		if known == 2 {
+			rows[0].Text = "tears"
+			want[0] = []float64{10, 1, 1, 1, 0, 100, 100}
+		}
+		testkit.OK(t, parquet.WriteFile(path, rows))
+		table, err := Compute(t.Context(), config, part)
+		testkit.OK(t, err)
+		var got [][]float64
+		for _, numbers := range table.All {
+			got = append(got, append([]float64{numbers[0]}, numbers[len(PictureColumns()):]...))
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("numbers (-want +got):\n%s", diff)
+		}
+		testkit.Same(t, "ids", []string{"few001", "few002", "few003"}, table.IDs())
+		testkit.Same(t, "columns", append(PictureColumns(), TextColumns(config.Dictionaries)...), table.Columns)
+		testkit.Same(t, "pictures, without words, known", [3]int{3, 1, known},
+			[3]int{table.Pictures, table.NoText, table.Known})
+		testkit.Same(t, "texts", true, table.Texts)
 	}
 }
 
@@ -327,6 +366,31 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestContrast: what a window must show is measured against its own contrast, and one that is almost flat shows nothing.
+func TestContrast(t *testing.T) {
+	c, err := ReadCascade(strings.NewReader(handMade), "hand.xml")
+	testkit.OK(t, err)
+	s := scaled{cascade: c}
+	for _, test := range []struct {
+		width, height int   // of what is bright, in the lower right corner of the window
+		bright        uint8 // on black
+		found         bool
+	}{
+		{12, 12, 200, true}, {12, 12, 24, true}, {12, 12, 23, false}, // a standard deviation of 10 is flat
+		{12, 22, 200, false}, {12, 20, 200, true}, // a tenth of the contrast, between below and above
+		{23, 12, 200, false}, {22, 12, 200, true}, // a twentieth, between right and left
+		{0, 0, 200, false}, {24, 24, 200, false},
+	} {
+		img := image.NewGray(image.Rect(0, 0, 24, 24))
+		for y := 24 - test.height; y < 24; y++ {
+			for x := 24 - test.width; x < 24; x++ {
+				img.SetGray(x, y, color.Gray{test.bright})
+			}
+		}
+		testkit.Same(t, fmt.Sprint(test), test.found, len(s.search(img, 1, nil)) == 1)
+	}
+}
+
 // TestThirdRectangle: a feature of three rectangles is the sum of all, and what was asked for in vain finds nothing.
 func TestThirdRectangle(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 90, 80))
@@ -386,6 +450,8 @@ func TestDictionaryLines(t *testing.T) {
 		{"dicx, a head that is broken", "DicTerm,\"sad\n", "line 1: "},
 		{"dicx, too many categories", "Entry" + many(1001, ",c%d") + "\n", "line 1: it has more than 1000 categories"},
 		{"wide", "English Word\tAnger\tTrust\tGerman\ntears\t0\t1\tTränen\n", "emolex-wide [anger trust] 1 0"},
+		{"wide, too many entries", "English Word\tjoy\n" + many(200_001, "w%d\t1\n"),
+			"line 200002: it has more than 200000 entries"},
 		{"wide, without translations", "English Word\tanger\ntears\t1\n", "emolex-wide [anger] 1 0"},
 		{"wide, a row with a cell too few", "English Word\tanger\tjoy\ntears\t1\nend\t1\t1\n",
 			"emolex-wide [anger joy] 1 1"},
