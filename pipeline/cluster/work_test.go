@@ -408,6 +408,11 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
+	dir, _ := folder(t, 1)
+	put(t, dir, planName, "{")
+	if _, _, err := readPlan(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), "unexpected end of JSON") {
+		t.Errorf("half a plan: %v", err)
+	}
 }
 
 // TestDrop: what must go leaves the lists, the results and the parts; the others stay, and their shard stays done.
