@@ -59,6 +59,25 @@ func TestPurgeTakesRowsOutOfEveryFormat(t *testing.T) {
 	}
 }
 
+// TestCardNamesNoEmptySplit: a split whose images have all gone leaves the card of a folder, and the others stay.
+func TestCardNamesNoEmptySplit(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "folder")
+	named := func() (splits []string) {
+		card, err := os.ReadFile(filepath.Join(s.dir, "x", cardName))
+		testkit.OK(t, err)
+		for _, split := range []string{"train", "test"} {
+			if strings.Contains(string(card), "split: \""+split+"\"") {
+				splits = append(splits, split)
+			}
+		}
+		return splits
+	}
+	testkit.Same(t, "at first", []string{"train", "test"}, named())
+	s.purge("x", s.gone("few003"))
+	testkit.Same(t, "without its last image", []string{"train"}, named())
+}
+
 // TestUnreachableCopyIsAnObligation: what the purge does not know it neither rewrites nor removes. The copy is an open
 // obligation until the owner has put it in order.
 func TestUnreachableCopyIsAnObligation(t *testing.T) {
