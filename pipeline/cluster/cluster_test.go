@@ -208,19 +208,24 @@ func TestFollowOvertaken(t *testing.T) {
 	}
 }
 
-// TestLocal: a process that does not heed an interrupt is killed, and the log of one that was killed says so.
+// TestLocal: a process is interrupted, and one that does not heed it is killed; the log of one that was killed says so.
 func TestLocal(t *testing.T) {
-	dir, _ := folder(t, 1)
-	at := func(name string) string { return filepath.Join(dir, state.ShardsDir, name) }
-	l := &Local{Command: Command{dir, []string{"sh", "-c",
-		"trap '' INT; touch " + at("begun") + "; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: 10 * time.Millisecond}
-	testkit.OK(t, l.Submit(t.Context(), []int{0}))
-	for _, err := os.Stat(at("begun")); err != nil; _, err = os.Stat(at("begun")) {
-		time.Sleep(time.Millisecond)
-	}
-	testkit.OK(t, l.Cancel(t.Context()))
-	if last := lastWords(os.DirFS(dir), 0); !strings.Contains(last, "signal: killed") {
-		t.Error(last)
+	for _, test := range []struct {
+		trap, want string
+		grace      time.Duration
+	}{{"", "signal: killed", 10 * time.Millisecond}, {"echo it ends; exit 1", "it ends", time.Minute}} {
+		dir, _ := folder(t, 1)
+		at := func(name string) string { return filepath.Join(dir, state.ShardsDir, name) }
+		l := &Local{Command: Command{dir, []string{"sh", "-c", "trap '" + test.trap + "' INT; touch " + at("begun") +
+			"; while :; do sleep 0.01; done"}}, AtOnce: 1, Grace: test.grace}
+		testkit.OK(t, l.Submit(t.Context(), []int{0}))
+		for _, err := os.Stat(at("begun")); err != nil; _, err = os.Stat(at("begun")) {
+			time.Sleep(time.Millisecond)
+		}
+		testkit.OK(t, l.Cancel(t.Context()))
+		if last := lastWords(os.DirFS(dir), 0); !strings.HasSuffix(last, ": "+test.want) {
+			t.Errorf("%s, want %s", last, test.want)
+		}
 	}
 }
 
