@@ -307,6 +307,56 @@ func TestStoredAsTheyCome(t *testing.T) {
 	}
 }
 
+// TestStoringInUse: while another command writes, the one that waits is told of it once, and what was answered is
+// stored when it is done; a workspace that cannot be written ends the asking.
+func TestStoringInUse(t *testing.T) {
+	at, full := rows(t, 16), errors.New("no space left")
+	for _, test := range []struct {
+		name  string
+		until time.Duration // it is in use; then it fails with then, or does not
+		then  error
+		asked int
+		told  int
+	}{
+		{"in use for a while", 70 * time.Second, nil, 8, 1},
+		{"never in use", 0, nil, 8, 0},
+		{"it cannot be written", 0, full, 2, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(at)
+			d.task = test.name
+			began, told, write := time.Now(), 0, d.Store.Write
+			d.Store.Busy = func(err error) {
+				told++
+				if !errors.Is(err, workspace.ErrInUse) {
+					t.Errorf("%s: told %v", test.name, err)
+				}
+			}
+			d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error {
+				switch {
+				case time.Since(began) < test.until:
+					return workspace.ErrInUse
+				case test.then != nil:
+					return test.then
+				}
+				return write(ctx, do)
+			}
+			d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+				time.Sleep(31 * time.Second)
+				return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+			}
+			_, _, err := d.does(t)
+			if !errors.Is(err, test.then) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			testkit.Same(t, test.name+": asked and told", [2]int{test.asked, test.told}, [2]int{len(d.asked), told})
+			if test.then == nil {
+				testkit.Same(t, test.name+": stored", 8, len(at.answers(t, test.name)))
+			}
+		})
+	}
+}
+
 // TestRoom: where nothing can be stored, no more than a thousand answers are held.
 func TestRoom(t *testing.T) {
 	at := rows(t, 4)

@@ -10,6 +10,8 @@ import (
 	"image/png"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -127,6 +129,41 @@ func TestPrepare(t *testing.T) {
 	testkit.OK(t, err)
 	if r, g, b, a := over.At(5, 5).RGBA(); r&g&b&a != 0xffff {
 		t.Errorf("a transparent pixel is %d %d %d %d, want white", r, g, b, a)
+	}
+}
+
+// TestExamplesThatCannotBeHad: too few examples, and one whose picture is damaged, end the work before it asks.
+func TestExamplesThatCannotBeHad(t *testing.T) {
+	at := rows(t, 6) // three of them of train
+	for _, test := range []struct {
+		shots   int
+		damaged bool
+		want    string
+	}{
+		{3, false, ""}, {4, false, "3 rows can be examples of severity, and 4 are wanted"}, {3, true, "row01"},
+	} {
+		w, model := at.job(t, "classify", nil)
+		server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+		testkit.OK(t, err)
+		tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
+		testkit.OK(t, err)
+		c := &Classification{Server: server, Shots: test.shots, Runs: 1, Split: "test", Tasks: tasks, Warn: func(string) {},
+			Pictures: &Pictures{Store: at.store()},
+			Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM,
+				Decoding: endpoint.Decoding{MaxTokens: 128}}}
+		w.Questions, w.Examples = c.Questions, "train"
+		if test.damaged {
+			at.in(t, func(ws *workspace.Workspace) error {
+				return os.Remove(filepath.Join(ws.Dir(), ws.ImageName(testRow(1).Key, "png")))
+			})
+		}
+		_, err = w.Do(t.Context(), nil)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d examples: %v, want %q", test.shots, err, test.want)
+		}
+		if asked := len(model.Requests()) > 0; asked != (test.want == "") {
+			t.Errorf("%d examples: it was asked: %t", test.shots, asked)
+		}
 	}
 }
 

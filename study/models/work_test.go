@@ -186,8 +186,14 @@ func TestDo(t *testing.T) {
 		}
 		return endpoint.Reply{Outcome: endpoint.Refused, Text: "no"}, nil
 	}
-	for _, want := range []string{"row00 row02 row04 row06", "row02"} {
+	begun, progress := 0, []string{}
+	d.Begin = func(context.Context, *workspace.Workspace) error { begun++; return nil }
+	d.Progress = func(p Progress) {
+		progress = append(progress, fmt.Sprint(p.Asked, "/", p.Total, " ", p.Outcomes[endpoint.Failed], " failed"))
+	}
+	for i, want := range []string{"row00 row02 row04 row06", "row02"} {
 		done, asked, err := d.does(t)
+		testkit.Same(t, "begun", i+1, begun)
 		testkit.Same(t, "asked", want, asked, err)
 		answers := map[string]string{}
 		for _, rec := range done.Rows {
@@ -200,6 +206,8 @@ func TestDo(t *testing.T) {
 		testkit.Same(t, "answers", map[string]string{"row00": "refusedno", "row02": "failedthe server answers 500",
 			"row04": "refusedno", "row06": "refusedno"}, answers)
 	}
+	testkit.Same(t, "progress", []string{"1/4 0 failed", "2/4 1 failed", "3/4 1 failed", "4/4 1 failed", "1/1 1 failed"},
+		progress)
 	d.reply = nil
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked in the end", "row02", asked, err)
@@ -209,6 +217,60 @@ func TestDo(t *testing.T) {
 		[]string{"row00 row01", "row02 row04", "row06", "row02 row01", "row02 row01"}, before)
 	_, asked, err = d.does(t)
 	testkit.Same(t, "asked after all", "", asked, err)
+}
+
+// TestUnwrittenRows: while rows are missing in the dataset nothing is asked: the rest would pass for all. Rows that are
+// neither asked about nor examples do not matter.
+func TestUnwrittenRows(t *testing.T) {
+	for _, test := range []struct {
+		row      int
+		examples string
+		missing  bool
+	}{{0, "", true}, {1, "", false}, {1, "train", true}} {
+		d := newDesk(rows(t, 4))
+		d.Examples = test.examples
+		d.place.in(t, func(ws *workspace.Workspace) error {
+			var results []manifest.Result
+			for i := range 4 {
+				r := manifest.Result{Key: testRow(i).Key, Outcome: manifest.Kept}
+				if i == test.row {
+					r.Outcome, r.Reason = manifest.Pending, state.ReasonNotWritten
+				}
+				results = append(results, r)
+			}
+			return ws.SetResults(t.Context(), results)
+		})
+		_, asked, err := d.does(t)
+		if _, missing := errors.AsType[*state.Unwritten](err); missing != test.missing || missing == (asked != "") {
+			t.Errorf("%+v: asked %q, error %v", test, asked, err)
+		}
+	}
+}
+
+// TestStoppedAnywhere: a work that is stopped says so wherever that happens, and the same again asks what is left.
+func TestStoppedAnywhere(t *testing.T) {
+	for _, kind := range []string{"classify", "scores"} {
+		at := rows(t, 4)
+		w, _ := at.job(t, kind, nil)
+		w.Examples = "train"
+		for n := 1; ; n++ {
+			ctx, stop := testkit.StopAt(t.Context(), n)
+			if _, err := w.Plan(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s, planned, stopped at %d: %v", kind, n, err)
+			}
+			stop()
+			ctx, stop = testkit.StopAt(t.Context(), n)
+			done, err := w.Do(ctx, nil)
+			stop()
+			if err == nil {
+				testkit.Same(t, kind+": answers", 2, len(done.answers))
+				break
+			}
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, state.ErrInterrupted) {
+				t.Fatalf("%s, stopped at %d: %v", kind, n, err)
+			}
+		}
+	}
 }
 
 // TestEnds: what ends a work early, and what is stored then.
@@ -249,6 +311,21 @@ func TestEnds(t *testing.T) {
 				return endpoint.Reply{Outcome: endpoint.OK}, nil
 			}
 		}, "row00 row02", state.ErrInterrupted},
+		{"a beginning that fails", func(d *desk) {
+			d.Begin = func(context.Context, *workspace.Workspace) error { return trouble }
+		}, "", trouble},
+		{"rules that cannot be read", func(d *desk) {
+			d.Rules = func(context.Context, *workspace.Workspace, *state.Judge) error { return trouble }
+		}, "", trouble},
+		{"questions that cannot be made", func(d *desk) {
+			d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+				return nil, trouble
+			}
+		}, "", trouble},
+		{"Reddit that cannot be asked", func(d *desk) {
+			d.now = noon.Add(49 * time.Hour)
+			d.Refresh = func(context.Context, *workspace.Workspace) error { return trouble }
+		}, "", trouble},
 		{"disclosure that cannot be recorded", func(d *desk) {
 			d.Before = func(context.Context, *workspace.Workspace, []string) error { return trouble }
 		}, "", trouble},
