@@ -435,15 +435,19 @@ func (p *publishing) same(ctx context.Context, r *manifest.Release) error {
 		}
 		p.change(&want)
 		e, err, ok := next()
+		if err != nil {
+			return err
+		}
 		e.Line = want.Line
-		if err != nil || !ok || !reflect.DeepEqual(e, want) {
-			return errors.Join(fmt.Errorf("entry %s was not written as it is: this is a mistake in rehydrate", want.Key), err)
+		if !ok || !reflect.DeepEqual(e, want) {
+			return fmt.Errorf("entry %s was not written as it is: this is a mistake in rehydrate", want.Key)
 		}
 	}
-	if e, _, more := next(); more {
-		return fmt.Errorf("entry %s was written and not given: this is a mistake in rehydrate", e.Key)
+	e, err, more := next()
+	if err == nil && more {
+		err = fmt.Errorf("entry %s was written and not given: this is a mistake in rehydrate", e.Key)
 	}
-	return nil
+	return err
 }
 
 // seal writes the digests of all files, and signs them.

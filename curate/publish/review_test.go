@@ -189,9 +189,10 @@ func TestExamineCopied(t *testing.T) {
 	own := string(policy.DefaultTOML())
 	mine := "# decided by anna.schmidt@example.org\nfilter.mode = \"drop\" # as CORP\\jkim545 said\n" +
 		strings.Replace(own, "max_side = 16384 ", "max_side = 16385 ", 1) +
-		"[[images.placeholder]]\nname = \"gone\"\nmeaning = \"Anna Schmidt drew it\"\n"
+		"[[images.placeholder]]\nname = \"gone\"\nmeaning = \"Anna Schmidt drew it\"\n" +
+		"# decided by anna.schmidt@example.org\n" // once more
 	revocations := `{"serial":2,"issued":"2026-11-20T00:00:00Z","revoked":[{"id":"jkim545-anna.schmidt","at":"2026-11-20T00:00:00Z",` +
-		`"reason":"\u0041nna left","by":7}],"note":"x"}`
+		`"reason":"\u0041nna left","by":7}],"note":"x","zone":"x"}`
 	armor := "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAA\n-----END SSH SIGNATURE-----\n"
 	signer := "[[signer]]\nname = \"office\"\nkey = \"ssh-ed25519 AAAA anna.schmidt@annas-laptop\"\n"
 	files := map[string]string{"release.toml": bare + signer, "a.csv": "id,tone\nabc1,a\n", "policy.toml": mine,
@@ -206,7 +207,7 @@ func TestExamineCopied(t *testing.T) {
 			`name = "gone", meaning = "Anna Schmidt drew it"` +
 			` | # decided by anna.schmidt@example.org looks like a mail address | filter.mode = "drop" # as CORP\jkim545 said looks like ` +
 			`the name of an account | meaning = "Anna Schmidt drew it" looks like the name of a person`,
-		"revocations.json | texts | note, x, by, jkim545-anna.schmidt, Anna left | " + whole +
+		"revocations.json | texts | note, x, by, jkim545-anna.schmidt, Anna left, zone | " + whole +
 			" | jkim545-anna.schmidt looks like the name of a person | Anna left looks like the name of a person",
 		"revocations.json.sig | lines that are not the program's | by Anna Schmidt | " + whole + " | by Anna Schmidt looks like the name of a person",
 		`answers of the datasheet | texts of the maintainers | motivation.purpose "Asked by jkim545\nand others" | ` +

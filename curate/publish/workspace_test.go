@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,4 +135,90 @@ func TestSigned(t *testing.T) {
 		!strings.Contains(err.Error(), "--sign") {
 		t.Errorf("a key that is none: %v", err)
 	}
+}
+
+// TestBrokenOffAnywhere: a publication that is stopped, or whose disk fails, says so wherever that happens, and leaves
+// nothing.
+func TestBrokenOffAnywhere(t *testing.T) {
+	dir, full := t.TempDir(), errors.New("the disk is full")
+	for name, text := range two {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), "")
+	testkit.OK(t, err)
+	r, err := manifest.Open(dir, manifest.Options{})
+	testkit.OK(t, err)
+	c := Config{Release: r, Policy: policy.Default(), Workspace: known(t, r, "a caption"), Digests: true,
+		Agreement: compared(nil), Key: pem.EncodeToMemory(block)}
+	for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
+		context.Canceled: testkit.StopAt,
+		full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+			return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
+				if n--; n == 0 {
+					return full
+				}
+				return nil
+			}), func() {}
+		},
+	} {
+		parent := t.TempDir()
+		c.To = filepath.Join(parent, "out")
+		for n := 1; ; n++ {
+			ctx, stop := start(t.Context(), n)
+			_, err := Publish(ctx, c)
+			stop()
+			left, failed := os.ReadDir(parent)
+			testkit.OK(t, failed)
+			if err == nil {
+				testkit.Same(t, "in the end", 1, len(left))
+				break
+			}
+			_, failed = os.Stat(filepath.Join(c.To, SumsName)) // the last step makes the name last on the disk
+			if !errors.Is(err, cause) || len(left) > 0 && failed != nil {
+				t.Fatalf("broken off at %d: %v, and %v is left, want %v", n, err, left, cause)
+			}
+			testkit.OK(t, os.RemoveAll(c.To))
+		}
+	}
+}
+
+// TestReleaseThatChanges: a release that changes while it is published is not published.
+func TestReleaseThatChanges(t *testing.T) {
+	for _, rows := range []string{"id,tone\nabc1,b\nabc2,b\n", "id,tone\nabc1,a\n", "id,tone\nabc1,a\nabc2,b\nabc3,b\n",
+		"id,tone\nabc1,q\nabc2,b\n"} {
+		dir := t.TempDir()
+		for name, text := range two {
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		r, err := manifest.Open(dir, manifest.Options{})
+		testkit.OK(t, err)
+		ctx := context.WithValue(t.Context(), durable.HookKey{}, func(_, name string) error {
+			if strings.Contains(name, DatasheetName) { // after the annotations were written
+				return os.WriteFile(filepath.Join(dir, "a.csv"), []byte(rows), 0o600)
+			}
+			return nil
+		})
+		to := filepath.Join(t.TempDir(), "out")
+		if _, err := Publish(ctx, Config{Release: r, Policy: policy.Default(), To: to}); err == nil {
+			t.Errorf("published, and the release is by now\n%s", rows)
+		}
+		if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("there is a folder: %v", err)
+		}
+	}
+}
+
+// TestTombstonesOfWorkspace: what the workspace knows to be gone is published with the release's own tombstones.
+func TestTombstonesOfWorkspace(t *testing.T) {
+	at := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	made, report, err := published(t, two, func(c *Config) {
+		c.Workspace, c.Now = known(t, c.Release, ""), at
+		c.Tombstones = []manifest.Tombstone{{ID: "zzz9", State: manifest.StateDeleted, Time: at.Add(time.Hour)}}
+		testkit.OK(t, c.Workspace.AddTombstones(t.Context(), []workspace.Tombstone{
+			{Tombstone: manifest.Tombstone{ID: "abc2", State: manifest.StateRemoved, Time: at.Add(2 * time.Hour)}},
+			{Tombstone: manifest.Tombstone{ID: "abc1", State: manifest.StateRemoved, Time: at}}}))
+	})
+	testkit.Same(t, "tombstones", "id,state,time\nabc1,removed,2026-01-10T12:00:00Z\n"+
+		"zzz9,deleted,2026-01-10T13:00:00Z\nabc2,removed,2026-01-10T14:00:00Z\n", made[manifest.TombstonesName], err)
+	testkit.Same(t, "counted", 3, report.Tombstones)
 }
