@@ -208,6 +208,12 @@ func TestMerged(t *testing.T) {
 	img := workspace.Image{SHA256: state.SHA256(body), Format: "png", Bytes: int64(len(body))}
 	testkit.OK(t, ws.StoreImage(t.Context(), manifest.Key{ID: "few001"}, body, img))
 	merged("with an image that nobody read", false, "r", "m")
+	gone := post
+	gone.State, gone.Reason = manifest.StateRemoved, "moderator"
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{gone}))
+	merged("with one of a post that is gone", true, "r", "m")
+	testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{post}))
+	merged("with one of a post that is live again", false, "r", "m")
 	testkit.OK(t, ws.SetReadings(t.Context(), workspace.NewReading{Key: manifest.Key{ID: "few001"},
 		Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: img.SHA256}}))
 	merged("with an image that was read", true, "r", "m")
