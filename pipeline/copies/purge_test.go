@@ -26,6 +26,13 @@ func TestPurgeTakesRowsOutOfEveryFormat(t *testing.T) {
 		r := s.purge("x", s.gone("few001"))
 		testkit.Same(t, format+" after the purge of one", ids[1:], s.holds("x"))
 		testkit.Same(t, format+" purged", []string{"few001"}, r.Purged)
+		images := func() int {
+			list, err := filepath.Glob(filepath.Join(s.dir, "x", "*", "*.png"))
+			testkit.OK(t, err)
+			return len(list)
+		}
+		folder := map[string]int{"folder": 1}[format]
+		testkit.Same(t, format+" images that stay", 2*folder, images())
 		testkit.Same(t, format+" owed", []string{}, r.Owed)
 		testkit.Same(t, format+" state", state.CopyGood, r.State)
 		record := s.record("x")
@@ -56,6 +63,7 @@ func TestPurgeTakesRowsOutOfEveryFormat(t *testing.T) {
 		last := s.purge("x", s.gone(ids...))
 		testkit.Same(t, format+" purged at last", []string{"few002", "few003"}, last.Purged)
 		testkit.Same(t, format+" at last", []manifest.PostID(nil), s.holds("x"))
+		testkit.Same(t, format+" images at last", 0, images())
 	}
 }
 
@@ -425,9 +433,13 @@ func TestOperatorClosesAnObligation(t *testing.T) {
 	log := s.events(auditlog.CopyPurged)
 	testkit.Same(t, "the log", []string{"open", "told"}, []string{log[0].Verdict, log[len(log)-1].Verdict})
 	testkit.Same(t, "events", 2, len(log))
+	theirs := filepath.Join(unfinishedPath(path), "theirs") // of an export of another workspace to the same path
+	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, nil, 0o600))
 	reports, err := Purge(t.Context(), s.ws, s.gone("few002"))
 	testkit.Same(t, "reports on what is closed", 0, len(reports), err)
 	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
+	_, err = os.Stat(theirs)
+	testkit.OK(t, err)
 }
 
 // TestClosedCopyThatStandsAgainIsReopened: a copy that was closed and put back is a copy again. An earlier state of it
