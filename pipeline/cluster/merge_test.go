@@ -176,6 +176,16 @@ func TestSplitAgain(t *testing.T) {
 	}
 }
 
+// TestOwns: a cluster's are the files that it writes, in its folder alone.
+func TestOwns(t *testing.T) {
+	for name, want := range map[string]bool{PlanFile: true, "shards/" + workName(3): true, "shards/" + resultName(3): true,
+		"shards/" + sidecarName(3): true, "shards/" + logName(3): true, "shards/" + partPrefix + "00003-af": true,
+		planName: false, "dataset/" + planName: false, "shards/old/" + planName: false, "shards/notes.txt": false,
+		"shards/work-3.jsonl": false} {
+		testkit.Same(t, name, want, Owns(name))
+	}
+}
+
 // TestMerged: after the end of a merge nothing is left to merge, until work is split again or an image is not read.
 func TestMerged(t *testing.T) {
 	ws, now := openWorkspace(t), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
