@@ -294,6 +294,7 @@ func TestSearchFile(t *testing.T) {
 	for name, lines := range map[string]string{
 		"annotations.csv":   "id,title\nabc1," + text + "\n",
 		"annotations.jsonl": `{"title":"they made the\nwhole\toffice"}` + "\n", "datasheet.md": text,
+		"release.toml": strings.Repeat("a ", 100<<10) + "they made the whole office\n",
 	} {
 		p := &publishing{temp: t.TempDir(),
 			Config: Config{Release: &manifest.Release{Schema: manifest.Schema{Columns: []manifest.Column{{Name: "title",

@@ -69,7 +69,7 @@ func TestGoneCounted(t *testing.T) {
 		}
 	})
 	testkit.OK(t, err)
-	if s := made[DatasheetName]; !strings.Contains(s, "1 entries are of posts that are known to be gone") {
+	if s := made[DatasheetName]; !strings.Contains(s, "\n1 entries are of posts that are known to be gone") {
 		t.Errorf("the datasheet:\n%s", s)
 	}
 }
@@ -171,6 +171,8 @@ func TestBrokenOffAnywhere(t *testing.T) {
 			testkit.OK(t, failed)
 			if err == nil {
 				testkit.Same(t, "in the end", 1, len(left))
+				_, failed := os.Stat(filepath.Join(c.To, SumsName+manifest.SignatureSuffix))
+				testkit.OK(t, failed)
 				break
 			}
 			_, failed = os.Stat(filepath.Join(c.To, SumsName)) // the last step makes the name last on the disk
