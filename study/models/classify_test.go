@@ -157,6 +157,22 @@ func TestExamplesThatCannotBeHad(t *testing.T) {
 				return os.Remove(filepath.Join(ws.Dir(), ws.ImageName(testRow(1).Key, "png")))
 			})
 		}
+		if test.want == "" {
+			with, err := w.Plan(t.Context())
+			testkit.OK(t, err)
+			answers := 0
+			for _, p := range c.parts {
+				for _, rec := range p.examples {
+					answers += len(p.task.answer(rec)) / 4
+				}
+			}
+			c.Shots = 0
+			without, err := w.Plan(t.Context())
+			testkit.OK(t, err)
+			c.Shots = test.shots
+			// Each of three questions has three examples, each with a picture of one token and its answer.
+			testkit.Same(t, "tokens of examples", 3*(3+answers), with.In-without.In)
+		}
 		_, err = w.Do(t.Context(), nil)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%d examples: %v, want %q", test.shots, err, test.want)
@@ -265,6 +281,11 @@ func TestClassification(t *testing.T) {
 		report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
 		t.Errorf("report: %+v", report)
 	}
+	var sum [3]int
+	for _, task := range report.Tasks {
+		sum[0], sum[1], sum[2] = sum[0]+task.In, sum[1]+task.Out, sum[2]+task.Estimated
+	}
+	testkit.Same(t, "the sums of all tasks", sum, [3]int{report.In, report.Out, report.Estimated})
 	if strings.Contains(files["run.json"], "row0") {
 		t.Errorf("run.json names a row: %s", files["run.json"])
 	}
