@@ -60,6 +60,17 @@ func TestDigestsOfImages(t *testing.T) {
 	}
 }
 
+// TestDigestsOfTheReleaseStay: where the workspace has no image, the digests that the release has are published.
+func TestDigestsOfTheReleaseStay(t *testing.T) {
+	digest := state.SHA256([]byte("theirs"))
+	files := map[string]string{"release.toml": bare, "a.csv": "id,sha256,tone\nabc1,,a\nabc2," + digest + ",b\n"}
+	made, report, err := published(t, files, func(c *Config) { c.Workspace, c.Digests = known(t, c.Release, ""), true })
+	testkit.Same(t, "entries with digests", 2, report.WithDigests, err)
+	if !strings.Contains(made["annotations.csv"], digest) {
+		t.Errorf("annotations:\n%s", made["annotations.csv"])
+	}
+}
+
 // TestGoneCounted: the datasheet says how many entries are of posts that are gone.
 func TestGoneCounted(t *testing.T) {
 	made, _, err := published(t, two, func(c *Config) {
@@ -218,6 +229,7 @@ func TestTombstonesOfWorkspace(t *testing.T) {
 		c.Tombstones = []manifest.Tombstone{{ID: "zzz9", State: manifest.StateDeleted, Time: at.Add(time.Hour)}}
 		testkit.OK(t, c.Workspace.AddTombstones(t.Context(), []workspace.Tombstone{
 			{Tombstone: manifest.Tombstone{ID: "abc2", State: manifest.StateRemoved, Time: at.Add(2 * time.Hour)}},
+			{Tombstone: manifest.Tombstone{ID: "other1", State: manifest.StateRemoved, Time: at}}, // of no entry: it stays there
 			{Tombstone: manifest.Tombstone{ID: "abc1", State: manifest.StateRemoved, Time: at}}}))
 	})
 	testkit.Same(t, "tombstones", "id,state,time\nabc1,removed,2026-01-10T12:00:00Z\n"+
