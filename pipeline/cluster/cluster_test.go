@@ -366,6 +366,23 @@ func TestFollowEnds(t *testing.T) {
 	})
 }
 
+// TestFollowCounts: of a shard that is done its images count, those read before and those that failed among them, and of
+// one that is being read its results so far.
+func TestFollowCounts(t *testing.T) {
+	dir, _ := folder(t, 2)
+	put(t, dir, workName(0), "{}\n{}\n{}\n{}\n{}\n{}\n")
+	plan, err := os.ReadFile(filepath.Join(dir, PlanFile))
+	testkit.OK(t, err)
+	put(t, dir, sidecarName(0), lines(t, Sidecar{Plan: state.SHA256(plan), Read: 1, Current: 2, Failed: 3}))
+	put(t, dir, partPrefix+"00001-aa", "{}\n")
+	ctx, stop := context.WithCancel(t.Context())
+	told := ""
+	_ = Follow(ctx, Following{Workspace: dir, Attempts: 1, Every: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Engine:   &controller{look: func(int) ([]int, error) { return []int{1}, nil }},
+		Progress: func(done, items int, _ string) { told = fmt.Sprint(done, "/", items); stop() }}) // stopped
+	testkit.Same(t, "the progress", "7/8", told)
+}
+
 // TestFollowHalf: shards without their lists are not followed.
 func TestFollowHalf(t *testing.T) {
 	dir, _ := folder(t, 2)
