@@ -91,6 +91,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestFacesInTheTable: what the cascade sees in a picture is counted in its row.
+func TestFacesInTheTable(t *testing.T) {
+	c, err := ReadCascade(strings.NewReader(handMade), "hand.xml")
+	testkit.OK(t, err)
+	img := image.NewGray(image.Rect(0, 0, 90, 80))
+	for y := 44; y < 80; y++ {
+		for x := 52; x < 90; x++ {
+			img.SetGray(x, y, color.Gray{200})
+		}
+	}
+	d := Detection{Scale: 1.1, Neighbors: 3}
+	var b bytes.Buffer
+	testkit.OK(t, png.Encode(&b, img))
+	table, err := Compute(t.Context(), Config{Paths: []string{folderOf(t, map[string][]byte{"a.png": b.Bytes()})},
+		Images: policy.Default().Images, Workers: 1, Cascade: c, Detection: d}, "")
+	testkit.OK(t, err)
+	faces := len(c.Faces(t.Context(), img, d))
+	testkit.Same(t, "faces, and whether there is one", []float64{float64(faces), 1}, table.Rows[0].Numbers[7:])
+}
+
 // TestTexts: the texts of a Parquet file have numbers beside those of its pictures; a row without a word has none, and
 // one whose text changed is computed again.
 func TestTexts(t *testing.T) {
@@ -371,6 +391,9 @@ func TestContrast(t *testing.T) {
 	c, err := ReadCascade(strings.NewReader(handMade), "hand.xml")
 	testkit.OK(t, err)
 	s := scaled{cascade: c}
+	// A sum that just reaches the threshold of its stage passes, though its file has rounded that.
+	reached, err := ReadCascade(strings.NewReader(strings.ReplaceAll(handMade, ">0.5<", ">1.000005<")), "hand.xml")
+	testkit.OK(t, err)
 	for _, test := range []struct {
 		width, height int   // of what is bright, in the lower right corner of the window
 		bright        uint8 // on black
@@ -388,6 +411,8 @@ func TestContrast(t *testing.T) {
 			}
 		}
 		testkit.Same(t, fmt.Sprint(test), test.found, len(s.search(img, 1, nil)) == 1)
+		testkit.Same(t, fmt.Sprint(test, " just reached"), test.found,
+			len((&scaled{cascade: reached}).search(img, 1, nil)) == 1)
 	}
 }
 
