@@ -54,23 +54,6 @@ func TestAdoptCleaned(t *testing.T) {
 	testkit.Same(t, "made, as it was recorded", before.Made, s.record("x").Made)
 }
 
-// TestAdoptLeavesOthersOut: a registered copy in the folder is no part of the adopted one.
-func TestAdoptLeavesOthersOut(t *testing.T) {
-	s := newSite(t)
-	s.copy("x", "parquet")
-	s.ws = s.open() // an older backup
-	s.fill()
-	s.copy("x/y", "folder")
-	report, err := s.adopt("x")
-	testkit.Same(t, "format", "parquet", report.Format, err)
-	for _, f := range report.Files {
-		if strings.HasPrefix(f.Name, "y/") {
-			t.Errorf("%s is part of it", f.Name)
-		}
-	}
-	testkit.Same(t, "a purge", []string{"few001"}, s.purge("x", s.gone("few001")).Purged)
-}
-
 // TestAdoptRefuses: what is no copy of this release is not registered, and says why.
 func TestAdoptRefuses(t *testing.T) {
 	for name, test := range map[string]struct {

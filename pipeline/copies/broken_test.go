@@ -89,7 +89,8 @@ func jobs() []job {
 			s.copy("y", "folder")
 			testkit.OK(s, os.Rename(filepath.Join(s.dir, "y"), at(s)))
 		}, whole, func(ctx context.Context, s *site) error {
-			return Move(ctx, s.ws, filepath.Join(s.dir, "y"), at(s), now)
+			_, err := Move(ctx, s.ws, filepath.Join(s.dir, "y"), at(s), now)
+			return err
 		}},
 		{"a word on a copy", func(s *site) { s.copy("x", "folder"); testkit.OK(s, os.RemoveAll(at(s))) }, closed,
 			func(ctx context.Context, s *site) error { return Close(ctx, s.ws, at(s), "destroyed", "n", now) }},

@@ -135,11 +135,12 @@ func Move(
 	if err := ws.SetCopy(ctx, moved, event); err != nil {
 		return none, err
 	}
-	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to)
-	if err := ws.SetCopy(ctx, old, purged(old, "told")); err != nil {
+	report, err := owing(ctx, ws, moved)
+	if err != nil {
 		return none, err
 	}
-	return owing(ctx, ws, moved)
+	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to) // last: until then the same call goes on
+	return report, ws.SetCopy(ctx, old, purged(old, "told"))
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.
