@@ -180,6 +180,10 @@ func TestHouse(t *testing.T) {
 				if assigned, ok := n.Init.(*ast.AssignStmt); n.Init != nil && (!ok || assigned.Tok != token.DEFINE) {
 					t.Errorf("%s: an if statement opens with := or nothing", fset.Position(n.Pos()))
 				}
+			case *ast.SwitchStmt:
+				if n.Init != nil && n.Tag == nil {
+					t.Errorf("%s: what a switch decides on is computed before it", fset.Position(n.Pos()))
+				}
 			}
 			return true
 		})

@@ -75,7 +75,8 @@ func (m meter) Write(b []byte) (int, error) {
 
 // finding is a finding that is charged to the source. One is kept of each source in any case, so the verdict stands.
 func (w walker) finding(kind FindingKind, id string, p place, format string, args ...any) {
-	switch spent := w.spent(); {
+	spent := w.spent()
+	switch {
 	case w.charge(noticeCost) == nil, !w.found.Swap(true):
 		w.audit.finding(kind, id, p.spot(), format, args...)
 	default:

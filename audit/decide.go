@@ -316,7 +316,8 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 		a.open("reddit", "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,
 			some(ids))
 	}
-	switch n := len(unasked); {
+	n := len(unasked)
+	switch {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
 		a.open("reddit", "audit without --offline, or name the workspace with -w",
 			"nothing is known of any post: nobody asked Reddit, or it did not answer, and no tombstone is published")
@@ -352,7 +353,8 @@ func (a *audit) tellWithheld() {
 
 // tellGrant says of images that are held without a grant.
 func (a *audit) tellGrant() {
-	switch f := a.Access; {
+	f := a.Access
+	switch {
 	case f == nil || a.images+a.rows == 0:
 	case f.Reason == "no_grant",
 		f.Reason == "no_signer": // an auditor need not hold the holder's grant, which may be good

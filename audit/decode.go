@@ -116,7 +116,8 @@ func terminalSize(text []byte) int {
 	case '[':
 		return ends(2, func(b byte) bool { return b >= ' ' && b <= '?' })
 	case ']', 'P', 'X', '^', '_': // a text up to its mark
-		switch end := 2 + bytes.IndexAny(text[2:], "\a\x1b\n"); {
+		end := 2 + bytes.IndexAny(text[2:], "\a\x1b\n")
+		switch {
 		case end < 2 || text[end] == '\n':
 			return 2
 		case text[end] == escapeKey && end+1 < len(text) && text[end+1] == '\\':

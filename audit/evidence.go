@@ -184,9 +184,9 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 			"it has the %s, which rehydrate does not make: nothing accounts for what is in it", what)
 	}
 	b, bound, wrong := ws.Binding(ctx)
-	switch err := cmp.Or(err, wrong); {
-	case err != nil:
-		return err
+	switch {
+	case err != nil || wrong != nil:
+		return cmp.Or(err, wrong)
 	case !bound:
 		a.open("workspace", doRun, "it holds no release yet")
 		return nil
@@ -526,7 +526,8 @@ func (a *audit) compareCopies(have []workspace.Copy) {
 func (a *audit) compare(e *evidence, was past) {
 	id := string(e.ID)
 	// The log is signed and the state is not, so the log is believed.
-	switch stone := was.stone; {
+	stone := was.stone
+	switch {
 	case stone != nil && e.stone == nil:
 		a.changed(id, state.StateFile, doRun,
 			"the log has a tombstone of the post (record %d), this release accepts no statement that lifts it, and the "+

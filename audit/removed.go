@@ -55,7 +55,8 @@ func (a *audit) takenDown() map[digest]bool {
 			continue
 		}
 		state, reason := e.goneAs, manifest.Reason("")
-		switch t, inLog := logged[e.ID]; {
+		t, inLog := logged[e.ID]
+		switch {
 		case e.Because == "tombstone" && e.stone != nil:
 			reason = e.stone.Reason
 		case e.Because == "log" && inLog:

@@ -347,7 +347,8 @@ func (r Report) removed() string {
 
 // rests says whose word the verdict rests on, and of when.
 func (r Report) rests() string {
-	switch c := r.Coverage; {
+	c := r.Coverage
+	switch {
 	case c.Answered > 0:
 		return fmt.Sprintf("According to Reddit's answers in this audit%s.", r.others())
 	case c.Oldest != nil:
@@ -491,15 +492,16 @@ func (r Report) limits() []string {
 			return fmt.Sprintf("%d of the %d removed posts", n, k.MustGo)
 		}
 		here := r.Scope.Workspace != ""
-		switch n := k.MustGo - k.Digests; {
-		case n > 0 && here:
+		unknown := k.MustGo - k.Digests
+		switch {
+		case unknown > 0 && here:
 			limits = append(limits,
-				"the images of "+of(n)+": there is nothing to compare with, as when a post was gone before its image was here")
-		case n > 0 && k.Published > 0:
+				"the images of "+of(unknown)+": there is nothing to compare with, as when a post was gone before its image was here")
+		case unknown > 0 && k.Published > 0:
 			limits = append(limits, fmt.Sprintf("the images of %s: none of the %s that the release publishes is of them",
-				of(n), page.Counted(k.Published, "digest")))
-		case n > 0:
-			limits = append(limits, "the images of "+of(n)+": the release publishes no digests; "+doPublish)
+				of(unknown), page.Counted(k.Published, "digest")))
+		case unknown > 0:
+			limits = append(limits, "the images of "+of(unknown)+": the release publishes no digests; "+doPublish)
 		}
 		if k.Unproved > 0 {
 			limits = append(limits, page.Counted(k.Unproved, "image")+
@@ -519,7 +521,8 @@ func (r Report) limits() []string {
 		}
 		limits = append(limits, "cropped images, and images inside other images")
 	}
-	switch until := r.Coverage.Published; {
+	until := r.Coverage.Published
+	switch {
 	case r.Scope.Workspace != "" || r.Coverage.Answered == 0:
 	case until == nil:
 		limits = append(limits,
@@ -660,7 +663,8 @@ func (r Report) Details(digest string) (facts [][2]string) {
 }
 
 func (r Report) logged() string {
-	switch l := r.Log; {
+	l := r.Log
+	switch {
 	case !l.Present:
 		return "none"
 	case l.Broken != nil:

@@ -355,7 +355,8 @@ func (t Task) tally(gold []manifest.Entry, f Predictions) tallied {
 		out.scored++
 		out.entries[i] = true
 		for c := range out.by {
-			switch g, p := slices.Contains(given, c), slices.Contains(predicted, c); {
+			g, p := slices.Contains(given, c), slices.Contains(predicted, c)
+			switch {
 			case g && p:
 				out.by[c].hit++
 			case p:

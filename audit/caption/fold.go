@@ -230,7 +230,8 @@ func (s *scanner) plain(p []byte, tags bool) (n int) {
 	}
 	s.slashed = false
 	for n < len(p) {
-		switch k := classes[p[n]]; {
+		k := classes[p[n]]
+		switch {
 		case k >= '0':
 			s.begin(n)
 			n += s.ascii(p[n:])

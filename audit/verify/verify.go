@@ -234,7 +234,8 @@ func (v *verification) key() {
 // compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole
 // file of another time is not damage.
 func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
-	switch got, err := v.files.Stat(ctx, want.Name); {
+	got, err := v.files.Stat(ctx, want.Name)
+	switch {
 	case errors.As(err, new(*workspace.Linked)): // strays says it of every link
 	case errors.Is(err, fs.ErrNotExist):
 		v.damage(want.Name, mend, "it is missing")

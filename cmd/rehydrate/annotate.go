@@ -63,7 +63,8 @@ func (c *command) annotateExportCommand() *cobra.Command {
 	var order annotate.Order
 	cmd := c.workspaceCommand("annotate-export", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		tooFew := func(n int) bool { return n < 1 }
-		switch err := copies.CheckNote(order.Note); {
+		err := copies.CheckNote(order.Note)
+		switch {
 		case order.To == "":
 			return usageError("%s needs --out DIR, the folder to make", cmd.CommandPath())
 		case slices.ContainsFunc(order.Batches, tooFew) || order.Overlap < 1:

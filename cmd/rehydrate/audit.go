@@ -358,7 +358,8 @@ func (a auditAnswer) Reasons(few int) []string {
 // proofOf says in a line what vouches for a report.
 func proofOf(r audit.Report, digest, recorded string) string {
 	text := fmt.Sprintf("report %s is %s", digest[:8], recorded)
-	switch l := r.Log; {
+	l := r.Log
+	switch {
 	case l.Broken != nil:
 		text += fmt.Sprintf("; the log breaks at record %d", *l.Broken)
 	case l.Present && l.Consistent:

@@ -182,7 +182,8 @@ func (d *day) checkVerdicts(t *testing.T) (left int) {
 	for _, r := range got {
 		p := d.posts[r.Key.ID]
 		live := p.Condition.State() == manifest.StateLive
-		switch want := outcomeOfState[p.Condition.State()]; {
+		want := outcomeOfState[p.Condition.State()]
+		switch {
 		case r.Outcome == want:
 		case r.Outcome == manifest.Failed, r.Outcome == manifest.Pending, r.Outcome == manifest.Invalid && live:
 			left++

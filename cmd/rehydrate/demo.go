@@ -48,7 +48,8 @@ func (c *command) demoCommand() *cobra.Command {
 		if !cmd.Flags().Changed("workspace") {
 			c.workspace = f.folder()
 		}
-		switch sampled := cmd.Flags().Changed("posts"); {
+		sampled := cmd.Flags().Changed("posts")
+		switch {
 		case sampled && f.release == "":
 			return usageError("--posts needs --release RELEASE, of which it takes a sample")
 		case sampled && f.serve:

@@ -172,7 +172,8 @@ func (x *examination) credentials(context.Context) (string, error) {
 }
 
 func (x *examination) imgur(context.Context) (string, error) {
-	switch id, err := reddit.ImgurClientIDFromEnv(x.getenv); {
+	id, err := reddit.ImgurClientIDFromEnv(x.getenv)
+	switch {
 	case err != nil:
 		return "", rejected(err, imgurHint)
 	case id.Empty():

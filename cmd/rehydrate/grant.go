@@ -135,7 +135,8 @@ func (p *permit) judge(now time.Time) *policy.GrantFault {
 
 // allows is judge as a run asks: a grant that runs out stops it.
 func (p *permit) allows(now time.Time) error {
-	switch f := p.judge(now); {
+	f := p.judge(now)
+	switch {
 	case f == nil:
 		return nil // not f, which would be an error that holds nil
 	case p.name == "":

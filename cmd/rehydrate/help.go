@@ -59,7 +59,8 @@ func parsePage(text string) helpPage {
 	var prose []string
 	called := false
 	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n\n") {
-		switch more, also := strings.CutPrefix(paragraph, asRun); {
+		more, also := strings.CutPrefix(paragraph, asRun)
+		switch {
 		case strings.HasPrefix(paragraph, "Usage: "):
 			called = true
 		case called && page.examples == "":

@@ -58,7 +58,8 @@ func TestHelp(t *testing.T) {
 			ownFlags(cmd).VisitAll(func(f *pflag.Flag) {
 				text, told := page.flags[f.Name]
 				usage := text.usage
-				switch takes := f.Value.Type() != "bool"; {
+				takes := f.Value.Type() != "bool"
+				switch {
 				case !told:
 					t.Errorf("--%s is not in the help", f.Name)
 				case takes != (text.value != ""):

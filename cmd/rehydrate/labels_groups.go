@@ -16,7 +16,8 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 	var t tableFlags
 	cmd := newCommand("labels-groups", exactArgs(1, "one file of FEATURES"),
 		func(cmd *cobra.Command, args []string) error {
-			switch err := t.check(c); {
+			err := t.check(c)
+			switch {
 			case f.Gold == "":
 				return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
 			case err != nil:
@@ -24,7 +25,8 @@ func (c *command) labelsGroupsCommand() *cobra.Command {
 			case !(f.Alpha > 0 && f.Alpha < 1):
 				return usageError("--alpha takes a number between 0 and 1, such as 0.05, not %g", f.Alpha)
 			}
-			if err := areThere(args); err != nil {
+			err = areThere(args)
+			if err != nil {
 				return err
 			}
 			groups, err := study.TestGroups(cmd.Context(), args[0], f)

@@ -14,13 +14,15 @@ func (c *command) labelsModerationCommand() *cobra.Command {
 	var t tableFlags
 	cmd := newCommand("labels-moderation", takes(1, math.MaxInt, "one or more files of SCORES"),
 		func(cmd *cobra.Command, args []string) error {
-			switch err := t.check(c); {
+			err := t.check(c)
+			switch {
 			case f.Gold == "":
 				return usageError("%s needs --release RELEASE, which has the labels", cmd.CommandPath())
 			case err != nil:
 				return err
 			}
-			if err := areThere(args); err != nil {
+			err = areThere(args)
+			if err != nil {
 				return err
 			}
 			table, err := study.Moderate(cmd.Context(), args, f)

@@ -94,7 +94,8 @@ func (c *command) reread(ctx context.Context, path string, f rereadFlags) error 
 
 func (c *command) checkRereadReport(f rereadFlags) error {
 	// Before anything is read: hours later, a page that cannot be written would be found out too late.
-	switch info, err := os.Stat(f.html); {
+	info, err := os.Stat(f.html)
+	switch {
 	case f.html == "":
 		return nil
 	case f.dryRun:

@@ -147,7 +147,8 @@ func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string })
 			holds += fmt.Sprintf(", %d", item.Different)
 		}
 		rest := ""
-		switch n := item.Different - len(item.Values); {
+		n := item.Different - len(item.Values)
+		switch {
 		case item.Others != "":
 			rest = fmt.Sprintf("; and %d more, which are not shown: read that column of %s before you hand it out", n,
 				item.Others)

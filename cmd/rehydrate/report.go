@@ -44,7 +44,8 @@ func (c *command) reportCommand() *cobra.Command {
 
 func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
-	switch given := of.features+of.by+of.decides+of.split != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0; {
+	given := of.features+of.by+of.decides+of.split != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0
+	switch {
 	case of.release == "" && (given || f.force):
 		return usageError("--annotators, --decides, --features, --by, --scores, --model, --split and --force need --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):

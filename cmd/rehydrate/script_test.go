@@ -154,7 +154,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	got := 0
 	var status *exec.ExitError
-	switch err := ts.Exec(args[1], args[2:]...); {
+	err := ts.Exec(args[1], args[2:]...)
+	switch {
 	case errors.As(err, &status):
 		got = status.ExitCode()
 	default:

@@ -227,7 +227,8 @@ func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
 // takes is how many arguments a command takes, and what they are.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		switch path := cmd.CommandPath(); {
+		path := cmd.CommandPath()
+		switch {
 		case len(args) < least:
 			return usageError("%s needs %s", path, what)
 		case len(args) > most:

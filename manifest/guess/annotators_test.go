@@ -108,7 +108,8 @@ func TestAnnotators(t *testing.T) {
 		}
 		quoted := func(columns string) string { return manifest.QuotedList(strings.Split(columns, ",")) }
 		var want, said []string
-		switch left := quoted(test.left); {
+		left := quoted(test.left)
+		switch {
 		case strings.Contains(test.left, ","):
 			want = append(want, "columns "+left+" have the same labels, and were taken for the answers of annotators: "+
 				"they were left out of the release's annotations")

@@ -129,7 +129,8 @@ func (c *surveyed) saysKind() (says, comments bool) {
 	if c.namedKind() && !c.kept && !slices.ContainsFunc(c.cells, other) {
 		return true, slices.ContainsFunc(c.cells, letter)
 	}
-	switch name := strings.Join(value.Words(c.name), "_"); {
+	name := strings.Join(value.Words(c.name), "_")
+	switch {
 	case manifest.MarkOf(name) == manifest.MarkKind:
 		return only(manifest.Comments, manifest.Replies, manifest.Posts) ||
 			comments && (posts || only(manifest.Comments, manifest.Replies, manifest.TypesOfPosts)), comments
@@ -161,7 +162,8 @@ func (d *guesser) markOf(c *surveyed) (kind markKind, found, leaves bool) {
 	named := manifest.MarkOf(name)
 	byIDs := c.forms[formID]+c.forms[formComment]+c.forms[formTooNew] > 0 && !c.all(formDigits)
 	_, isTurn := c.firstTurn()
-	switch isFlag := c.allFlags(); {
+	isFlag := c.allFlags()
+	switch {
 	case c == id:
 	case says:
 		return byKind, comments, true
@@ -202,7 +204,8 @@ func (d *guesser) guessMarks() {
 			first, _ := c.firstTurn()
 			d.marks = append(d.marks, mark{c.name, kind, id.name, d.ID != "", first})
 		}
-		switch isKept := c.used || slices.Contains(d.Keep, c.name); {
+		isKept := c.used || slices.Contains(d.Keep, c.name)
+		switch {
 		case isKept || !leaves:
 		case kind == byValue:
 			d.leave(c, "it says what a comment stands under")

@@ -279,7 +279,8 @@ func (c *surveyed) noSplit() (at place, fault string) {
 			return c.places[i], "cannot name a split, which has letters, digits and _"
 		}
 	}
-	switch n := len(c.cells); {
+	n := len(c.cells)
+	switch {
 	case c.empty:
 		return c.emptyAt, "is empty"
 	case c.filled >= 20 && 2*n > c.filled:
@@ -297,7 +298,8 @@ func (d *guesser) takeSplit(c *surveyed, why string) {
 			continue
 		}
 		same := func(name string) bool { return value.Fold(name) == value.Fold(cell[0]) }
-		switch i := slices.IndexFunc(names, same); {
+		i := slices.IndexFunc(names, same)
+		switch {
 		case i < 0:
 			names = append(names, cell[0])
 		case value.Fold(cell[0]) == cell[0]: // rather train than Train
@@ -815,7 +817,8 @@ func (c *surveyed) firstNoTime() string {
 // lookAtTimes says what becomes of times that name no time zone.
 func (d *guesser) lookAtTimes(c *surveyed) {
 	name := table.Quote(c.name)
-	switch i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, value.Naive) }); {
+	i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, value.Naive) })
+	switch {
 	case !c.all(formTime) || c.forms[formNaive] == 0:
 	case c.zone == nil:
 		text, at := "", place{}

@@ -33,7 +33,8 @@ func (d *guesser) guessID() (at place, message, hint string) {
 			if d.PostsOnly && isNamed && posts > 0 { // the comments go, however many they are
 				n, comments = n-comments, 0
 			}
-			switch mostly := 2*posts > n; {
+			mostly := 2*posts > n
+			switch {
 			case c.lists || c.odd || manifest.FieldColumn(c.name) != name &&
 				(name != "" || slices.Contains(names, manifest.FieldColumn(c.name))):
 			case comments > 0 && 2*c.forms[formComment] > n, isNamed && 2*comments > n:
@@ -128,7 +129,8 @@ func (c *surveyed) onlyIDs() bool { return c.all(formID) && 2*c.forms[formPost] 
 // what a comment stands under and of posts beside the row's. Columns of other addresses stand last among those of ids.
 func (d *guesser) likeliest(columns []int) []int {
 	rank := func(i int) int {
-		switch c := d.columns[i]; {
+		c := d.columns[i]
+		switch {
 		case c.under() || c.betweenPosts():
 			return 2
 		case !c.namedID:
@@ -237,7 +239,8 @@ func (c *surveyed) holdsCommentIDs() bool {
 	}
 	comments, numbered, hex := 0, 0, true
 	for _, text := range c.values() {
-		switch id, strong := manifest.PostForm(text); {
+		id, strong := manifest.PostForm(text)
+		switch {
 		case strong && id != "", manifest.PostID(text).Valid() && len(text) < 7:
 		case strong, isCommentID(text):
 			comments++

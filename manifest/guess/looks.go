@@ -100,7 +100,8 @@ func sameCodes(a, b manifest.Category) bool {
 // says gives what a text looks like by its form, by a name or the initials of one in it, or by a word like the name of an
 // account.
 func (j *accountJudge) says(text string) string {
-	switch kind := NamesSomebody(text); {
+	kind := NamesSomebody(text)
+	switch {
 	case kind != "":
 		return "looks like " + kind
 	case j.look(text) == mixedWord:

@@ -45,7 +45,8 @@ func (d *guesser) guessOneHot() {
 		groups[first] = append(groups[first], c)
 	}
 	for _, first := range prefixes {
-		switch columns := groups[first]; {
+		columns := groups[first]
+		switch {
 		case fractions[first] >= max(len(columns), 2):
 			for _, c := range columns {
 				c.measured = true

@@ -96,7 +96,8 @@ func (c *surveyed) checkers(known func(word string) bool) string {
 			unknown = unknown || unknownWord(text, known) != ""
 		}
 	}
-	switch n := len(c.values()); {
+	n := len(c.values())
+	switch {
 	case n > 1 && initials == n:
 		return "the initials of people"
 	case n > 1 && unknown && 2*(names+initials) > n:
@@ -127,7 +128,8 @@ func (c *surveyed) isGiver() bool {
 func (c *surveyed) ofGivers() bool {
 	asked, traits := false, false
 	for _, word := range value.Words(c.name) {
-		switch single := singular(word); {
+		single := singular(word)
+		switch {
 		case peopleWords["asked"][word], peopleWords["asked"][single]:
 			asked = true
 		case peopleWords["trait"][single]:
@@ -782,7 +784,8 @@ func (j *accountJudge) lookOfToken(token string) accountLook {
 			return len(word) > 2 && !value.IsDigits(word) && word != "reddit" && j.shared[word] < 2 && !j.known(word)
 		})
 		short := slices.ContainsFunc(words, func(word string) bool { return len(word) < 3 && !value.IsDigits(word) })
-		switch isCode := strings.ToUpper(part) == part && len(words[0]) < 5; { // SS4, NSFW
+		isCode := strings.ToUpper(part) == part && len(words[0]) < 5
+		switch { // SS4, NSFW
 		case isCode:
 		case staffForm.MatchString(part) && j.shared[words[0]] < 2 && !j.known(words[0]):
 			return mixedWord

@@ -20,7 +20,8 @@ var (
 // personalProse says what in running text tells who somebody is, "" for nothing.
 func personalProse(text string) string {
 	plain := plainSigns(text)
-	switch kind := personalValue(text); {
+	kind := personalValue(text)
+	switch {
 	case kind != "":
 		return kind
 	case accountInText.MatchString(plain):

@@ -96,7 +96,8 @@ func (d *guesser) lookAtStates() {
 // example lists some values of a column, unless the column was left out, for then they may name somebody.
 func (d *guesser) example(c *surveyed, values []string) string {
 	const most = 5
-	switch isLeft := d.whyLeft[c.name] != ""; {
+	isLeft := d.whyLeft[c.name] != ""
+	switch {
 	case isLeft:
 		return ""
 	case len(values) > most:

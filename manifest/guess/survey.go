@@ -654,7 +654,8 @@ func (r *labelReading) addLabel(text string) {
 		r.spelled = append(r.spelled, spelling{text: text})
 		const signs = "eE+" // which say less plainly what the number is
 		odd, oddText := strings.ContainsAny(code, signs), strings.ContainsAny(text, signs)
-		switch isStored := pairs == &r.stored; {
+		isStored := pairs == &r.stored
+		switch {
 		case isStored && isPlain && code != plainSigns(code), !isStored &&
 			(odd && !oddText || odd == oddText && len(text) < len(code)):
 			r.labels[i] = manifest.Label{Code: text, Name: text}
@@ -783,7 +784,8 @@ func (c *surveyed) namedTime() bool { return c.namedAs("utc timestamp created da
 
 // kind is the type that all values have, TypeText where they have no other.
 func (c *surveyed) kind() manifest.ColumnType {
-	switch isTime := c.all(formTime); {
+	isTime := c.all(formTime)
+	switch {
 	case c.mixed(), c.thousands != "", c.all(formNumber) && c.style.MayBeCodes():
 		return manifest.TypeText
 	case isTime && c.forms[formNaive] > 0 && c.zone == nil:

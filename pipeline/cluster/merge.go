@@ -61,7 +61,8 @@ func Check(ws *workspace.Workspace, want Plan) (engine ocr.Engine, shards int, e
 				first.Shard, i, first.Engine, side.Engine)
 		}
 	}
-	switch n := len(missing); {
+	n := len(missing)
+	switch {
 	case n == 0:
 		return first.Engine, plan.Shards, nil
 	case n > 10:
@@ -175,7 +176,8 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 			return err
 		}
 		for _, name := range names {
-			switch base := path.Base(name); {
+			base := path.Base(name)
+			switch {
 			case !(planned && Owns(name)) && prefix == "":
 				err = ws.RemoveFile(ctx, name)
 			case !planned || !Owns(name) || prefix == "" || !strings.HasPrefix(base, prefix) ||

@@ -84,7 +84,8 @@ func (d *Dictionary) read(in *lines, stem string) error {
 		first, ok = in.next()
 	}
 	head, _, _ := strings.Cut(first, "\t")
-	switch comma, _, _ := strings.Cut(first, ","); {
+	comma, _, _ := strings.Cut(first, ",")
+	switch {
 	case strings.TrimSpace(first) == "%":
 		d.Name, d.Form = "liwc", "dic"
 		return d.readDic(in)

@@ -76,7 +76,8 @@ func (w *Work) rows(
 		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
 			continue
 		}
-		switch now := judge.HandedOut(rec); {
+		now := judge.HandedOut(rec)
+		switch {
 		case now.Outcome == state.Candidate:
 		case now.Reason == "not_rechecked", now.Reason == "absent_once":
 			p.stale++
@@ -137,7 +138,8 @@ func (p *plan) ask(q Question, examples []workspace.Record, judge *state.Judge) 
 		if digest == "" {
 			continue
 		}
-		switch a, ok := p.answers[digest]; {
+		a, ok := p.answers[digest]
+		switch {
 		case !ok:
 			p.open++
 		case a.Outcome != string(endpoint.Failed):
@@ -199,7 +201,8 @@ func still(judge state.Judge, planned, now workspace.Record) error {
 	if now.Image.SHA256 != planned.Image.SHA256 {
 		return errStale
 	}
-	switch result := judge.HandedOut(now); {
+	result := judge.HandedOut(now)
+	switch {
 	case result.Outcome == state.Candidate:
 		return nil
 	case result.Reason == "not_rechecked", result.Reason == "absent_once":

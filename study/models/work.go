@@ -319,7 +319,8 @@ func (w *Work) passed() string {
 		return fmt.Sprintf("the limit of %.4f for %s is passed: %.4f is spent, %.4f more", limit, of, spent,
 			spent-limit)
 	}
-	switch l := w.Limits; {
+	l := w.Limits
+	switch {
 	case l.Cost > 0 && w.progress.Cost > l.Cost:
 		return says(l.Cost, w.progress.Cost, "this command")
 	case l.Total > 0 && w.progress.Cost > 0 && w.spent > l.Total:
