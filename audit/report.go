@@ -189,7 +189,8 @@ func (r Report) overdue(first string) []string {
 // found counts the removed posts that were found, the places where they are, the changes of the record, which are of
 // the log or state.db, and the other files of the workspace that are not on record.
 func (r Report) found() (posts, places, changes, strays int) {
-	each, record := map[manifest.PostID]bool{}, []string{state.StateFile, manifest.TombstonesName, state.AuditDir, atSince}
+	each, record := map[manifest.PostID]bool{},
+		[]string{state.StateFile, manifest.TombstonesName, state.AuditDir, atSince}
 	for _, f := range r.Findings {
 		switch {
 		case f.Kinds[0] != FoundRecord:

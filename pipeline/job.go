@@ -61,8 +61,8 @@ type Config struct {
 	Language   *language.Filter
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time
-	// ConfirmRemovals accepts the first of these that there is: a manifest that drops many images, many image files that are
-	// missing, and the mass removal that an earlier run withheld (not what this one finds).
+	// ConfirmRemovals accepts the first of these that there is: a manifest that drops many images, many image files
+	// that are missing, and the mass removal that an earlier run withheld (not what this one finds).
 	ConfirmRemovals bool
 	Rehearsal       bool // the workspace is one of made-up posts
 	// Entry changes an entry of a rehearsal before it is loaded, or leaves it out. nil changes none.

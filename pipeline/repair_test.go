@@ -49,8 +49,8 @@ func TestLostImagesComeBackFromTheDataset(t *testing.T) {
 	testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 }
 
-// TestConfirmationAnswersOneQuestion: who confirms that files are lost, or that entries left the manifest, has not confirmed
-// the removals that are withheld. The next confirmation is about them.
+// TestConfirmationAnswersOneQuestion: who confirms that files are lost, or that entries left the manifest, has not
+// confirmed the removals that are withheld. The next confirmation is about them.
 func TestConfirmationAnswersOneQuestion(t *testing.T) {
 	withheld := "run; post deleted p01 p02 p03; recheck; "
 	for name, ask := range map[string]func(w *world){

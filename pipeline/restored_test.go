@@ -100,8 +100,8 @@ func TestRemovalsOutliveState(t *testing.T) {
 	}
 }
 
-// TestRemovalsFoundWithoutState: where state.db was lost, what the log says was fetched was live. A run that finds its post
-// deleted erases it, and many at once are withheld.
+// TestRemovalsFoundWithoutState: where state.db was lost, what the log says was fetched was live. A run that finds its
+// post deleted erases it, and many at once are withheld.
 func TestRemovalsFoundWithoutState(t *testing.T) {
 	for _, c := range []struct {
 		removals string

@@ -688,8 +688,9 @@ func TestFindingsFit(t *testing.T) {
 		Findings: []audit.Finding{{ID: "127mp9", Kinds: []audit.FindingKind{audit.FoundImage}, Where: "found.tar > 17.jpg",
 			Do: "delete the picture in it", Removal: audit.Removal{Why: "deleted by its author", Since: &at, Due: &at}}}}
 	long := short
-	long.Open = []audit.Open{{Where: "b.7z", What: "it is 7-Zip, which is not read here", Do: "unpack or convert it, and " +
-		"name what comes out; or delete it"}}
+	long.Open = []audit.Open{{Where: "b.7z", What: "it is 7-Zip, which is not read here",
+		Do: "unpack or convert it, and " +
+			"name what comes out; or delete it"}}
 	long.Findings = []audit.Finding{{ID: "10t7wq", Kinds: []audit.FindingKind{audit.FoundRow},
 		Where: "old/test-00000-of-00001.parquet > row 1", Do: "move it out of the workspace, or delete it",
 		Removal: audit.Removal{Why: "its author took the image out of the post", Since: &at}},

@@ -246,8 +246,8 @@ func (c *chaosSite) killed(t *testing.T, share int, command func(), look func(i 
 	}
 }
 
-// TestCutOffExport: files that a run wrote before it failed accuse nobody: an audit decides nothing about them until a run
-// has ended well, whatever recheck came between.
+// TestCutOffExport: files that a run wrote before it failed accuse nobody: an audit decides nothing about them until a
+// run has ended well, whatever recheck came between.
 func TestCutOffExport(t *testing.T) {
 	t.Parallel()
 	c := newChaosSite(t)

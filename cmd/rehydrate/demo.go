@@ -71,8 +71,8 @@ func (c *command) demoCommand() *cobra.Command {
 
 // folder is the workspace without -w: never that of a real run, for what is made up must not end among what is real,
 // nor that of a rehearsal of another sort, release or sample. Releases whose folders or files have the same name share
-// one: a workspace refuses a release that has another name in its release.toml, and takes one that has the same name for
-// a new version of it.
+// one: a workspace refuses a release that has another name in its release.toml, and takes one that has the same name
+// for a new version of it.
 func (f *demoFlags) folder() string {
 	name := "rehearsal"
 	switch {
@@ -349,7 +349,8 @@ func (c *command) forRehearsal(ctx context.Context, r audit.Report, release, nam
 		return r
 	}
 	purge := "rehydrate purge " + named
-	words := strings.NewReplacer("rehydrate recheck "+named, again, "rehydrate run "+named, again, purge, purge+" --offline")
+	words := strings.NewReplacer("rehydrate recheck "+named, again, "rehydrate run "+named, again, purge,
+		purge+" --offline")
 	for i := range r.Findings {
 		r.Findings[i].Do = words.Replace(r.Findings[i].Do)
 	}

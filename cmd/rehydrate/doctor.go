@@ -34,7 +34,8 @@ type doctorAnswer struct {
 }
 
 // An examination is what doctor looks at. Each of its checks says what it found, nothing where there is nothing to look
-// at, what it cannot check or need not find as an unchecked, or what is missing, if need be as a problem whose hint says how to get it.
+// at, what it cannot check or need not find as an unchecked, or what is missing, if need be as a problem whose hint
+// says how to get it.
 type examination struct {
 	*command
 	program string // ocr

@@ -229,7 +229,8 @@ func TestTombstonesOfWorkspace(t *testing.T) {
 		c.Tombstones = []manifest.Tombstone{{ID: "zzz9", State: manifest.StateDeleted, Time: at.Add(time.Hour)}}
 		testkit.OK(t, c.Workspace.AddTombstones(t.Context(), []workspace.Tombstone{
 			{Tombstone: manifest.Tombstone{ID: "abc2", State: manifest.StateRemoved, Time: at.Add(2 * time.Hour)}},
-			{Tombstone: manifest.Tombstone{ID: "other1", State: manifest.StateRemoved, Time: at}}, // of no entry: it stays there
+			{Tombstone: manifest.Tombstone{ID: "other1", State: manifest.StateRemoved, Time: at}},
+			// of no entry: it stays there
 			{Tombstone: manifest.Tombstone{ID: "abc1", State: manifest.StateRemoved, Time: at}}}))
 	})
 	testkit.Same(t, "tombstones", "id,state,time\nabc1,removed,2026-01-10T12:00:00Z\n"+

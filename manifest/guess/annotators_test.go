@@ -13,7 +13,8 @@ import (
 
 // lexicon is a dictionary that has names of people among its words, as large ones do.
 func lexicon(word string) bool {
-	return english(word) || slices.Contains(strings.Fields(`jana tom lin baker carter low vs checked rock skim twang high medium mild sad strong
+	return english(word) ||
+		slices.Contains(strings.Fields(`jana tom lin baker carter low vs checked rock skim twang high medium mild sad strong
 		valence arousal dominance final overall text sentiment toxicity insult threat trust shame cat dog hidden
 		schmidt hernandez jackson kim miller garcia king brown white fisher walker grace hope
 		ilka black long young love grant`), word)
@@ -155,7 +156,8 @@ func TestAnnotatorsAreKept(t *testing.T) {
 
 // TestSurnames: labels that are mostly capitalised words which are in no dictionary are not taken in silence.
 func TestSurnames(t *testing.T) {
-	for values, want := range map[string]bool{"Kvamsdal Nkemelu Lin": true, "Kvamsdal Joy Fear": false, "Anger Joy Fear": false,
+	for values, want := range map[string]bool{"Kvamsdal Nkemelu Lin": true, "Kvamsdal Joy Fear": false,
+		"Anger Joy Fear":       false,
 		"kvamsdal nkemelu lin": false, "NSFW SFW": false, "F1 F2 Kvamsdal": false} {
 		d, err := initFiles(t, Options{Options: manifest.Options{Known: lexicon}},
 			file(t, "a.csv", sheet("hidden", values)))

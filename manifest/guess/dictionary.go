@@ -2,8 +2,8 @@ package guess
 
 import "strings"
 
-// british respells a British word as American English, which is what the dictionary has: humour becomes humor, organised
-// organized.
+// british respells a British word as American English, which is what the dictionary has: humour becomes humor,
+// organised organized.
 var british = strings.NewReplacer("our", "or", "ise", "ize", "isa", "iza", "isi", "izi", "yse", "yze", "ysi", "yzi")
 
 // Parts that make words of others: suicidality, nonhateful, selfharm.

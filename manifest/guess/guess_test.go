@@ -230,7 +230,8 @@ func TestInitAsks(t *testing.T) {
 		{"many rows, which are numbered", "image,id,mood\n0,abc,sad\n1,abc,glad\n2,abd,glad\n", Options{},
 			[]string{`a.csv:3:0 post abc, image 0, is already on line 2; column "image" numbers the rows, and was not taken for`}},
 		{"many rows, whose numbers are kept", "image,id,mood\n0,abc,sad\n1,abc,glad\n2,abd,glad\n",
-			Options{Keep: []string{"image"}}, []string{`a.csv:3:0 post abc, image 0, is already on line 2; column "image" numbers`}},
+			Options{Keep: []string{"image"}},
+			[]string{`a.csv:3:0 post abc, image 0, is already on line 2; column "image" numbers`}},
 	} {
 		_, err := initFiles(t, test.o, file(t, "a.csv", test.in))
 		wantPlaces(t, test.name, err, test.want...)
@@ -385,7 +386,8 @@ func TestInitTakes(t *testing.T) {
 			"id,score,created_utc,hasImage,ratio\nabc,7,1567435668.0,True,0.5\nabd,7,1567435669.0,False,\n", Options{},
 			"id,score,created_utc,hasimage,ratio abc,7,2019-09-02T14:47:48Z,true,0.5",
 			[]string{"column score (integer)", "column created_utc (timestamp)", "column hasimage (boolean)"}},
-		{"hours and seconds", "id,hours_elapsed,duration_seconds,mood\nabc,0,3,sad\nabd,1,3,glad\nabe,0,3,sad\nabf,1,3,sad\n",
+		{"hours and seconds",
+			"id,hours_elapsed,duration_seconds,mood\nabc,0,3,sad\nabd,1,3,glad\nabe,0,3,sad\nabf,1,3,sad\n",
 			Options{}, "id,mood,hours_elapsed,duration_seconds abc,sad,0,3",
 			[]string{"column hours_elapsed (integer)", "column duration_seconds (integer)"}},
 		{"numbers that begin with zeros", "id,code,mood\nabc,00211,sad\nabd,00310,glad\nabe,12345,sad\nabf,00212,sad\n",
@@ -424,7 +426,8 @@ func TestInitTakes(t *testing.T) {
 			"id,mood abc,sad", []string{`column "image" numbers the rows, and was not taken for`}},
 		{"a running number out of order that is kept", "image,id,mood\n3,abc,sad\n0,abd,glad\n2,abe,glad\n",
 			Options{Keep: []string{"image"}}, "id,mood,image_given abc,sad,3", []string{"column image_given (integer)"}},
-		{"one image of each post", "image,id,mood\n0,abc,sad\n2,abd,glad\n0,abe,glad\n", Options{}, "id,image,mood abc,0,sad",
+		{"one image of each post", "image,id,mood\n0,abc,sad\n2,abd,glad\n0,abe,glad\n", Options{},
+			"id,image,mood abc,0,sad",
 			[]string{`image is column "image": by its name`}},
 		{"one image of each post, by another name", "gallery_index,id,mood\n5,abc,sad\n0,abd,glad\n2,abe,glad\n", Options{},
 			"id,image,mood abc,5,sad", []string{`image is column "gallery_index": by its name`}},

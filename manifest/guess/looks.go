@@ -97,8 +97,8 @@ func sameCodes(a, b manifest.Category) bool {
 	return same && !flags
 }
 
-// says gives what a text looks like by its form, by a name or the initials of one in it, or by a word like the name of an
-// account.
+// says gives what a text looks like by its form, by a name or the initials of one in it, or by a word like the name of
+// an account.
 func (j *accountJudge) says(text string) string {
 	kind := NamesSomebody(text)
 	switch {

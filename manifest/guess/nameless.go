@@ -35,8 +35,8 @@ func (d *guesser) nameless(files []manifest.SourceFile) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// namesSomebody reports whether the name of a column may be that of a person or account. The names of this program's own
-// columns, such as sha256, are nobody's.
+// namesSomebody reports whether the name of a column may be that of a person or account. The names of this program's
+// own columns, such as sha256, are nobody's.
 func (d *guesser) namesSomebody(name string) bool {
 	if manifest.Reserved(manifest.FoldColumn(name)) {
 		return false

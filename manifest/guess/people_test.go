@@ -174,7 +174,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 		"jkim545 cyXie Lil_SpazJoekp Watchful1 Jupin210 DankMemesMods", "kn0thing spez",
 		"Watchful1 jkim545 bboe DankMemesMods", "AutoModerator Watchful1",
 		"@joekp @cy_xie", "a_schmidt t_miller", "a.schmidt t.miller b.okonkwo", "j_kvamsdal none t_okonkwo",
-		"A_Schmidt T-Miller2", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie", "aschmidt tmiller", "asilva2 none kgarcia",
+		"A_Schmidt T-Miller2", "xX_jo3kp_Xx cyXie", "jkim545", "Jupin-210 cyXie", "aschmidt tmiller",
+		"asilva2 none kgarcia",
 	} {
 		if !lookLikeAccounts(strings.Fields(labels), english) {
 			t.Errorf("%s do not look like accounts", labels)
@@ -184,7 +185,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 		"משה,רחל", "Γιώργος,Ελένη", "राहुल,प्रिया",
 		"สมชาย,สมหญิง", "Kwame,Ngozi,Chidi", "Nguyen,Tran,Thuy", "HansMeier,AnnaSchmidt", "A. Meier,B. Schmidt",
 		"Иванов И. И.,Петров П.", "anna,bert", "Hans Meier,Anna Schmidt,Leo Huber", "Meier; Clara,Élif,José",
-		"anna_1,bob_2", "alice:pos,bob:neg", "Schmidt,Miller,Garcia", "Hinton,Okafor,Weber", "schmidt_1,miller_1,none", "Kim vs Miller,Miller vs Kim",
+		"anna_1,bob_2", "alice:pos,bob:neg", "Schmidt,Miller,Garcia", "Hinton,Okafor,Weber", "schmidt_1,miller_1,none",
+		"Kim vs Miller,Miller vs Kim",
 		"Jana vs Mei,Mei vs Tom", "Jana-1,Jana-2,Mei-1", "by annaschmidt,by tomgarcia", "MeierAnna,AnnaSchmidt"} {
 		if got := lookLikeNames(strings.Split(labels, ","), english); got != "names of people" {
 			t.Errorf("%s look like %q", labels, got)
@@ -194,7 +196,8 @@ func TestLooksLikeAccounts(t *testing.T) {
 		"радость вера надежда любовь", "积极 消极 中性", "高兴 愤怒 难过", "嬉しい 悲しい", "긍정 부정 중립", "김치 박물관 최고", "فرح حزن", "χαρά λύπη",
 		"खुशी दुख", "joy hope none", "mark_spam keep", "bert roberta gpt-2", "gpt claude gemini bert",
 		"julia ruby ada python", "Paris Jordan Georgia", "metaphor bob none", "anna",
-		"Donald_Trump Brexit Covid", "Sanders Trump Brexit", "flores torres gatos", "vogel fuchs hund", "white black king", "roberta bert gpt-2", "2024-01-01T10:00:00Z 2024-01-02T10:00:00Z",
+		"Donald_Trump Brexit Covid", "Sanders Trump Brexit", "flores torres gatos", "vogel fuchs hund",
+		"white black king", "roberta bert gpt-2", "2024-01-01T10:00:00Z 2024-01-02T10:00:00Z",
 		"Metaphor Irony None", "SS1 SS2 SS4", "F1 F2 F3", "figurative_language irony", "c_2_way_label c_3_way_label",
 		"HateSpeech OffensiveLanguage Neither",
 		"hateful non-hateful notHateful", "very_negative negative neutral positive very_positive",

@@ -366,8 +366,8 @@ func TestFollowEnds(t *testing.T) {
 	})
 }
 
-// TestFollowCounts: of a shard that is done its images count, those read before and those that failed among them, and of
-// one that is being read its results so far.
+// TestFollowCounts: of a shard that is done its images count, those read before and those that failed among them, and
+// of one that is being read its results so far.
 func TestFollowCounts(t *testing.T) {
 	dir, _ := folder(t, 2)
 	put(t, dir, workName(0), "{}\n{}\n{}\n{}\n{}\n{}\n")

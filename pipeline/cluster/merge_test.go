@@ -178,7 +178,8 @@ func TestSplitAgain(t *testing.T) {
 
 // TestOwns: a cluster's are the files that it writes, in its folder alone.
 func TestOwns(t *testing.T) {
-	for name, want := range map[string]bool{PlanFile: true, "shards/" + workName(3): true, "shards/" + resultName(3): true,
+	for name, want := range map[string]bool{PlanFile: true, "shards/" + workName(3): true,
+		"shards/" + resultName(3):  true,
 		"shards/" + sidecarName(3): true, "shards/" + logName(3): true, "shards/" + partPrefix + "00003-af": true,
 		planName: false, "dataset/" + planName: false, "shards/old/" + planName: false, "shards/notes.txt": false,
 		"shards/work-3.jsonl": false} {

@@ -19,8 +19,8 @@ import (
 
 // Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
 // back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, and every
-// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are ErrNotCopy
-// and ErrForeign.
+// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are
+// ErrNotCopy and ErrForeign.
 func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
 	name, err := copyPath(name)
 	if err != nil {

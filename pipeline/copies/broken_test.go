@@ -60,7 +60,8 @@ func jobs() []job {
 		{"a purge of a copy that stands there again", func(s *site) {
 			s.copy("x", "folder")
 			kept := filepath.Join(s.TempDir(), "kept")
-			testkit.OK(s, os.Rename(at(s), kept), Close(s.Context(), s.ws, at(s), "destroyed", "n", now), os.Rename(kept, at(s)))
+			testkit.OK(s, os.Rename(at(s), kept), Close(s.Context(), s.ws, at(s), "destroyed", "n", now),
+				os.Rename(kept, at(s)))
 			s.gone("few001")
 		}, func(s *site) {
 			testkit.Same(s, "rows that stay", ids[1:], s.holds("x"))

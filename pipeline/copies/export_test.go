@@ -437,8 +437,8 @@ func (s *site) killed(n int, do func(context.Context) error) (killed bool) {
 
 type kill struct{ before string }
 
-// TestFailedExportLeavesNothing: an export that the disk ends leaves no copy, and its record is closed, at the latest by
-// the next purge.
+// TestFailedExportLeavesNothing: an export that the disk ends leaves no copy, and its record is closed, at the latest
+// by the next purge.
 func TestFailedExportLeavesNothing(t *testing.T) {
 	full := errors.New("the disk is full")
 	for _, step := range []string{"create", "export begin", "export rename"} {

@@ -29,8 +29,8 @@ type Summary struct {
 	Withheld  int     `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
 	Odd       []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
 	Before    int     `json:"rows_before,omitempty"` // of the dataset, when the run began
-	// Removed are the posts whose image or text was here when the job began, and had to go; an image that left a post that
-	// stays counts as its post. In manifest order.
+	// Removed are the posts whose image or text was here when the job began, and had to go; an image that left a post
+	// that stays counts as its post. In manifest order.
 	Removed []GonePost `json:"removed_now,omitempty"`
 	// FilesMissing are files of the dataset on record that are not there.
 	FilesMissing []string `json:"files_missing,omitempty"`

@@ -255,8 +255,9 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
-// Unread reports whether err says that a file was not read, and nothing of what is in it: the rights forbid it, the disk
-// or the memory failed, or another program held it. The file may be whole, so nothing is given up for such an error.
+// Unread reports whether err says that a file was not read, and nothing of what is in it: the rights forbid it, the
+// disk or the memory failed, or another program held it. The file may be whole, so nothing is given up for such an
+// error.
 func Unread(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return slices.Contains([]int{sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED,

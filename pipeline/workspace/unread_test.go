@@ -30,15 +30,16 @@ func TestUnread(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"nothing":                      {nil, false},
-		"rights":                       {of(syscall.EACCES), true},
-		"rights and more":              {errors.Join(errors.New("x"), of(syscall.EPERM)), true},
-		"a disk":                       {of(syscall.EIO), true},
-		"a network disk":               {of(syscall.ESTALE), true},
-		"missing":                      {of(syscall.ENOENT), false},
-		"a file above it":              {of(syscall.ENOTDIR), false},
-		"its content":                  {&Damaged{}, false},
-		"a journal that does not open": {stateOf(journalName, func(name string) error { return os.Mkdir(name, 0o700) }), true},
+		"nothing":         {nil, false},
+		"rights":          {of(syscall.EACCES), true},
+		"rights and more": {errors.Join(errors.New("x"), of(syscall.EPERM)), true},
+		"a disk":          {of(syscall.EIO), true},
+		"a network disk":  {of(syscall.ESTALE), true},
+		"missing":         {of(syscall.ENOENT), false},
+		"a file above it": {of(syscall.ENOTDIR), false},
+		"its content":     {&Damaged{}, false},
+		"a journal that does not open": {stateOf(journalName, func(name string) error { return os.Mkdir(name, 0o700) }),
+			true},
 		"no database": {stateOf(stateName, func(name string) error {
 			return os.WriteFile(name, make([]byte, 5000), 0o600)
 		}), false},

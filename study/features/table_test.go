@@ -386,7 +386,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestContrast: what a window must show is measured against its own contrast, and one that is almost flat shows nothing.
+// TestContrast: what a window must show is measured against its own contrast, and one that is almost flat shows
+// nothing.
 func TestContrast(t *testing.T) {
 	c, err := ReadCascade(strings.NewReader(handMade), "hand.xml")
 	testkit.OK(t, err)
