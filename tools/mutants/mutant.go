@@ -130,7 +130,31 @@ func mutantsOf(name string) (all []mutant, err error) {
 	for _, decl := range f.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
 			visit(fn.Type, fn.Body)
+			placeCases(all, files, fn)
 		}
 	}
 	return all, nil
+}
+
+// placeCases gives mutants of the conditions of cases the place of their switch: coverage has no block for the
+// conditions, which the switch executes.
+func placeCases(all []mutant, files *token.FileSet, fn *ast.FuncDecl) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		s, ok := n.(*ast.SwitchStmt)
+		if !ok {
+			return true
+		}
+		at := files.Position(s.Pos())
+		for _, c := range s.Body.List {
+			for _, cond := range c.(*ast.CaseClause).List {
+				from, to := files.Position(cond.Pos()).Offset, files.Position(cond.End()).Offset
+				for i, m := range all {
+					if m.from >= from && m.to <= to {
+						all[i].line, all[i].col = at.Line, at.Column
+					}
+				}
+			}
+		}
+		return true
+	})
 }

@@ -22,6 +22,7 @@ func TestMutantsOf(t *testing.T) {
 		{"c := func() int { return 2 - d }", []string{"arithmetic: - -> +"}},
 		{"c(a || b, !true)", []string{"removed statement: c(a || b, !true) -> ", "one side of && or ||: a || b -> a",
 			"one side of && or ||: a || b -> b", "inverted bool: !true -> true", "inverted bool: true -> !true"}},
+		{"switch {\n\tcase a < b:\n\t}\n\treturn nil", []string{"boundary: < -> <="}},
 		{"a += b", []string{"arithmetic: += -> -=", "removed statement: a += b -> "}},
 	} {
 		source := "package p\n\nfunc f() error {\n\t" + test.body + "\n}\n"
