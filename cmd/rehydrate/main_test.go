@@ -324,7 +324,7 @@ func (s *site) imageRequests() []hostile.Request {
 func (s *site) command(ctx context.Context, under []string, args ...string) *exec.Cmd {
 	line := slices.Concat(under, []string{os.Args[0]}, args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Env = append(os.Environ(), childVar+"=1")
+	cmd.Env = append(os.Environ(), childVar+"=1", "GOGC=") // it holds as much memory as a user's does
 	for k, v := range s.env() {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
