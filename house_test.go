@@ -203,9 +203,9 @@ func TestHouse(t *testing.T) {
 }
 
 // forTests are packages that only tests import.
-var forTests = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/duckdb",
-	"internal/testkit/measure",
-	"internal/testkit/modelserver", "manifest/table/tabletest", "pipeline/redditemu/hostile"}
+var forTests = []string{"internal/testkit", "internal/testkit/brokenoff", "internal/testkit/browser",
+	"internal/testkit/duckdb", "internal/testkit/measure", "internal/testkit/modelserver",
+	"manifest/table/tabletest", "pipeline/redditemu/hostile"}
 
 // modulePath returns the path of the module, which go.mod alone says.
 func modulePath(t *testing.T) string {

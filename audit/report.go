@@ -497,7 +497,8 @@ func (r Report) limits() []string {
 		switch {
 		case unknown > 0 && here:
 			limits = append(limits,
-				"the images of "+of(unknown)+": there is nothing to compare with, as when a post was gone before its image was here")
+				"the images of "+of(unknown)+": there is nothing to compare with, "+
+					"as when a post was gone before its image was here")
 		case unknown > 0 && k.Published > 0:
 			limits = append(limits, fmt.Sprintf("the images of %s: none of the %s that the release publishes is of them",
 				of(unknown), page.Counted(k.Published, "digest")))

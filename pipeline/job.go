@@ -103,7 +103,7 @@ type run struct {
 	hosts   []state.HostTrouble // image hosts that sent nothing
 	wrote   bool                // the dataset has exactly what was decided
 	cleared bool                // what must go has gone from dataset, shards and copies
-	asked   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
+	spent   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
 	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before and Stay
 }
 
@@ -263,14 +263,14 @@ func (r *run) allowLoss(images, of int) error {
 	if !few && !r.ConfirmRemovals {
 		return &LossError{Images: images, Of: of}
 	}
-	r.asked = !few
+	r.spent = !few
 	r.out.LeftManifest = images
 	return nil
 }
 
 // confirmsRemovals reports whether the operator has confirmed the removals that earlier runs withheld. A confirmation
 // answers one question: who was asked about files or entries that are missing was not asked about posts.
-func (r *run) confirmsRemovals() bool { return r.ConfirmRemovals && !r.asked }
+func (r *run) confirmsRemovals() bool { return r.ConfirmRemovals && !r.spent }
 
 // A LossError says that a changed manifest would erase more of the stored images than the policy's mass_removal_share.
 type LossError struct{ Images, Of int }

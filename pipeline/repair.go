@@ -48,7 +48,7 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) error {
 		if !r.ConfirmRemovals {
 			return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
 		}
-		r.asked = true
+		r.spent = true
 	}
 	back, err := r.restoreFromDataset(ctx, a.Missing...)
 	if err == nil {

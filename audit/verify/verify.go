@@ -47,7 +47,8 @@ type Report struct {
 
 // How to mend damage. mendRead is for whatever cannot be read: it may be whole.
 const (
-	mendRead   = "keep it, and make it readable: check the rights of the file and of its folders, and the disk; then rehydrate verify again"
+	mendRead = "keep it, and make it readable: check the rights of the file and of its folders, and the disk; " +
+		"then rehydrate verify again"
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
 	mendGone   = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"

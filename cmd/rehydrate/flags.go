@@ -151,7 +151,8 @@ func (f *redditFlags) routes() (to []polite.ConnectTo, roots *x509.CertPool, err
 }
 
 const (
-	credentialsHint = "register an app with Reddit (docs/researcher.md), then set REDDIT_CLIENT_ID, REDDIT_CLIENT_SECRET and REDDIT_USERNAME, " +
+	credentialsHint = "register an app with Reddit (docs/researcher.md), then set REDDIT_CLIENT_ID, " +
+		"REDDIT_CLIENT_SECRET and REDDIT_USERNAME, " +
 		"or the same names with _FILE for files of mode 0600"
 	imgurHint = "set IMGUR_CLIENT_ID or IMGUR_CLIENT_ID_FILE to the id of an app registered with imgur, or neither"
 )

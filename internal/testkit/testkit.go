@@ -4,14 +4,12 @@ package testkit
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,29 +36,6 @@ func Same(t T, what string, want, got any, errs ...error) {
 	diff, err := cmp.Diff(want, got), errors.Join(errs...)
 	if diff != "" || err != nil {
 		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
-	}
-}
-
-// StopAt returns a context that is stopped when it is asked for the nth time whether it is.
-func StopAt(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-	ctx, stop := context.WithCancel(ctx)
-	s := &stopping{Context: ctx, stop: stop}
-	s.left.Store(int64(n))
-	return s, stop
-}
-
-type stopping struct {
-	context.Context
-	stop context.CancelFunc
-	left atomic.Int64
-}
-
-func (s *stopping) Err() error            { s.look(); return s.Context.Err() }
-func (s *stopping) Done() <-chan struct{} { s.look(); return s.Context.Done() }
-
-func (s *stopping) look() {
-	if s.left.Add(-1) == 0 {
-		s.stop()
 	}
 }
 

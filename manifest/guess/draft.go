@@ -232,7 +232,8 @@ func (d *Draft) write(g *guesser, files []manifest.SourceFile, rows int) error {
 	var text bytes.Buffer
 	nameless := g.nameless(files)
 	// A comment of TOML holds no control character, and the reasons name values of the file.
-	comments := template.FuncMap{"comment": func(text string) string { return printable.EscapedLine(nameless.Replace(text)) }}
+	comment := func(text string) string { return printable.EscapedLine(nameless.Replace(text)) }
+	comments := template.FuncMap{"comment": comment}
 	err := template.Must(draftTemplate.Clone()).Funcs(comments).Execute(&text, map[string]any{"Name": name,
 		"Files": len(files), "Rows": rows, "Manifest": d.manifest(), "Many": g.Many, "Fields": d.written(),
 		"Guesses": g.guesses, "IsFigSIM": g.isFigSIM, "LeftOut": g.leftOut, "Warnings": d.Warnings,
@@ -416,8 +417,8 @@ func (d *Draft) explained(err error) error {
 	}
 	for i, p := range problems.List {
 		if p.Hint == manifest.RepeatHint {
-			problems.List[i].Message += fmt.Sprintf("; column %s numbers the rows, and was not taken for the number of an image "+
-				"in its gallery", table.Quote(d.numbers))
+			problems.List[i].Message += fmt.Sprintf("; column %s numbers the rows, and was not taken for "+
+				"the number of an image in its gallery", table.Quote(d.numbers))
 		}
 	}
 	return err

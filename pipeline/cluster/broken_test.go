@@ -2,21 +2,19 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/brokenoff"
 	"rehydrate/pipeline/state"
 )
 
 // TestBrokenOffAnywhere: what is stopped, or whose disk fails, says so wherever that happens, and the same again goes
 // on until all is done.
 func TestBrokenOffAnywhere(t *testing.T) {
-	full := errors.New("the disk is full")
 	all := []string{"few001: width 200", "few001/1: width 201", "few002: width 202", "few003: width 203"}
 	read := func(want ...string) func(f *fleet) {
 		return func(f *fleet) {
@@ -86,35 +84,15 @@ func TestBrokenOffAnywhere(t *testing.T) {
 			return err
 		}},
 	} {
-		for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
-			context.Canceled: testkit.StopAt,
-			full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-				return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
-					if n--; n == 0 {
-						return full
-					}
-					return nil
-				}), func() {}
-			},
-		} {
-			t.Run(job.name+", "+cause.Error(), func(t *testing.T) {
+		t.Run(job.name, func(t *testing.T) {
+			brokenoff.Anywhere(t, func(t *testing.T, repeat func(func(context.Context) error)) {
 				f := newFleet(t, 1)
 				if job.before != nil {
 					job.before(f)
 				}
-				for n := 1; ; n++ {
-					ctx, stop := start(t.Context(), n)
-					err := job.do(ctx, f)
-					stop()
-					if err == nil {
-						break
-					}
-					if !strings.Contains(err.Error(), cause.Error()) {
-						t.Fatalf("broken off at %d, it says: %v", n, err)
-					}
-				}
+				repeat(func(ctx context.Context) error { return job.do(ctx, f) })
 				job.after(f)
 			})
-		}
+		})
 	}
 }

@@ -48,7 +48,8 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 		return state.CopyReport{}, err
 	}
 	if unknown != "" {
-		return state.CopyReport{}, notCopy(ctx, name, fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
+		return state.CopyReport{}, notCopy(ctx, name,
+			fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
 	}
 	if at >= 0 {
 		c.Format, c.Made, c.Taken = registered[at].Format, registered[at].Made, registered[at].Taken

@@ -6,11 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/brokenoff"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
@@ -116,37 +115,16 @@ func jobs() []job {
 // TestBrokenOffAnywhere: a job that is stopped, or whose disk fails, says so wherever that happens, and the same again
 // goes on until all is done.
 func TestBrokenOffAnywhere(t *testing.T) {
-	full := errors.New("the disk is full")
 	for _, j := range jobs() {
-		for cause, start := range map[error]func(ctx context.Context, n int) (context.Context, context.CancelFunc){
-			context.Canceled: testkit.StopAt,
-			full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-				return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
-					if n--; n == 0 {
-						return full
-					}
-					return nil
-				}), func() {}
-			},
-		} {
-			t.Run(j.name+", "+cause.Error(), func(t *testing.T) {
+		t.Run(j.name, func(t *testing.T) {
+			brokenoff.Anywhere(t, func(t *testing.T, repeat func(func(context.Context) error)) {
 				s := newSite(t)
 				if j.before != nil {
 					j.before(s)
 				}
-				for n := 1; ; n++ {
-					ctx, stop := start(t.Context(), n)
-					err := j.do(ctx, s)
-					stop()
-					if err == nil {
-						break
-					}
-					if !strings.Contains(err.Error(), cause.Error()) {
-						t.Fatalf("broken off at %d, it says: %v", n, err)
-					}
-				}
+				repeat(func(ctx context.Context) error { return j.do(ctx, s) })
 				j.after(s)
 			})
-		}
+		})
 	}
 }

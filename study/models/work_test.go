@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/brokenoff"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -254,12 +255,12 @@ func TestStoppedAnywhere(t *testing.T) {
 		w, _ := at.job(t, kind, nil)
 		w.Examples = "train"
 		for n := 1; ; n++ {
-			ctx, stop := testkit.StopAt(t.Context(), n)
+			ctx, stop := brokenoff.StopAt(t.Context(), n)
 			if _, err := w.Plan(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s, planned, stopped at %d: %v", kind, n, err)
 			}
 			stop()
-			ctx, stop = testkit.StopAt(t.Context(), n)
+			ctx, stop = brokenoff.StopAt(t.Context(), n)
 			done, err := w.Do(ctx, nil)
 			stop()
 			if err == nil {

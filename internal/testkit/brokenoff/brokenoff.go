@@ -1,0 +1,71 @@
+// Package brokenoff breaks jobs off at every place where they can be: wherever they look whether they are stopped, and
+// before each step that changes the disk.
+package brokenoff
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"rehydrate/internal/durable"
+)
+
+// Anywhere runs a subtest for each cause: the context is stopped, or the disk is full. Its test does a job again and
+// again by repeat, which breaks it off one place later each time, and checks that its error names the cause. Repeat
+// returns when the job is done.
+func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context.Context) error))) {
+	full := errors.New("the disk is full")
+	for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
+		context.Canceled: StopAt,
+		full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+			return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
+				n--
+				if n == 0 {
+					return full
+				}
+				return nil
+			}), func() {}
+		},
+	} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			test(t, func(job func(context.Context) error) {
+				for n := 1; ; n++ {
+					ctx, stop := start(t.Context(), n)
+					err := job(ctx)
+					stop()
+					if err == nil {
+						return
+					}
+					if !strings.Contains(err.Error(), cause.Error()) {
+						t.Fatalf("broken off at %d, it says: %v", n, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// StopAt returns a context that is stopped when it is asked for the nth time whether it is.
+func StopAt(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &stopping{Context: ctx, stop: stop}
+	s.left.Store(int64(n))
+	return s, stop
+}
+
+type stopping struct {
+	context.Context
+	stop context.CancelFunc
+	left atomic.Int64
+}
+
+func (s *stopping) Err() error            { s.look(); return s.Context.Err() }
+func (s *stopping) Done() <-chan struct{} { s.look(); return s.Context.Done() }
+
+func (s *stopping) look() {
+	if s.left.Add(-1) == 0 {
+		s.stop()
+	}
+}
