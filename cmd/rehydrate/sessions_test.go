@@ -338,7 +338,8 @@ func (s *sessionShell) typed(t testing.TB, command string, _ []string) (printed 
 }
 
 // sessionProgress is what is printed only where a machine is slow.
-var sessionProgress = regexp.MustCompile(`^(rehydrate|ocr): .*(\babout .* left|so far|waiting )`)
+var sessionProgress = regexp.MustCompile(
+	`^(rehydrate|ocr): (\w+: [\d,]+ of [\d,]+ |.*(\babout .* left|so far|waiting ))`)
 
 // TestMatchesOutput: a page that is wrong is seen to be.
 func TestMatchesOutput(t *testing.T) {
