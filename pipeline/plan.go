@@ -251,6 +251,8 @@ type PurgePlan struct {
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
 	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
+	// Lost are the missing image files that the confirmation is about. It is then not about the posts that are withheld.
+	Lost int `json:"lost_files,omitempty"`
 	// Heard are posts with an image that an audit heard are gone: they go, too, unless they are so many at once that they
 	// are withheld.
 	Heard int `json:"heard_gone,omitempty"`
@@ -269,12 +271,13 @@ type PlannedPost struct {
 	Texts  int `json:"texts"`
 }
 
-// PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be locked.
+// PlanPurge says what Purge would remove offline. It only reads: Config.Workspace need not be locked. It fails with
+// *MissingError where Purge would.
 func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error) {
 	plan := PurgePlan{Posts: []PlannedPost{}, Rows: []string{}, Same: []string{}, Copies: []state.CopyReport{},
 		Unknown: append([]manifest.PostID{}, q.IDs...), Already: []state.TombstoneEntry{}}
 	r := newRun(c)
-	erased, err := r.supposePurge(ctx, q, &plan)
+	erased, lost, err := r.supposePurge(ctx, q, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -286,7 +289,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
-	e := erasing{plan: &plan, erased: erased, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
+	e := erasing{plan: &plan, erased: erased, lost: lost, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
 		return removed.refuses(r.Policy, rec.ID, *rec.Image)
 	}, planned: map[manifest.PostID]int{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
@@ -307,22 +310,31 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	return plan, err
 }
 
-// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then. The
-// plan gets the tombstones that posts of the request have now.
-func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan) (state.GoneSet, error) {
+// supposePurge are the rows whose content an offline purge would erase, by the tombstones that would hold then, and the
+// entries whose image is lost. The plan gets the tombstones that posts of the request have now.
+func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan) (erased state.GoneSet,
+	lost map[manifest.Key]bool, err error) {
 	if err := r.suppose(ctx); err != nil {
-		return state.GoneSet{}, err
+		return erased, nil, err
+	}
+	lost, err = r.supposeLost(ctx, plan)
+	if err != nil {
+		return erased, nil, err
 	}
 	plan.Already = q.already(r.stones)
 	plan.Empty = slices.DeleteFunc(append([]manifest.PostID{}, q.IDs...), r.stones.Has)
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
 	}
-	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
-	if err != nil || !r.ConfirmRemovals {
-		return erased, err
+	erased, err = state.MustErase(ctx, r.Workspace, r.stones)
+	if err != nil || !r.confirmsRemovals() {
+		return erased, lost, err
 	}
 	confirmed, err := state.Withheld(ctx, r.Workspace)
+	maps.DeleteFunc(confirmed.Entries, func(row string, _ state.GonePost) bool {
+		k, err := manifest.ParseKey(row)
+		return err == nil && lost[k] // with it goes what is known of it
+	})
 	maps.Copy(erased.Posts, confirmed.Posts)
 	maps.Copy(erased.Entries, confirmed.Entries)
 	for id, p := range confirmed.Posts {
@@ -330,13 +342,56 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 			r.stones[id] = workspace.Tombstone{Reason: p.Reason, Tombstone: manifest.Tombstone{ID: id, State: p.State}}
 		}
 	}
-	return erased, err
+	return erased, lost, err
+}
+
+// supposeLost are the entries whose image repair would find missing and not find in the dataset.
+func (r *run) supposeLost(ctx context.Context, plan *PurgePlan) (map[manifest.Key]bool, error) {
+	a, err := r.Workspace.Astray(ctx)
+	if err != nil || len(a.Missing) == 0 {
+		return nil, err
+	}
+	// What is erased when the workspace is opened is not missed.
+	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
+	if err != nil {
+		return nil, err
+	}
+	a.Missing = slices.DeleteFunc(a.Missing, func(k manifest.Key) bool { return erased.HasRow(k.String()) })
+	lost, digests := map[manifest.Key]bool{}, map[manifest.Key]string{}
+	for _, k := range a.Missing {
+		lost[k] = true
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case rec.Image == nil:
+		case lost[rec.Key]:
+			digests[rec.Key] = rec.Image.SHA256
+		case erased.HasRow(rec.Key.String()):
+			a.Images--
+		}
+	}
+	if err := r.allowMissing(a); err != nil {
+		return nil, err
+	}
+	if r.spent {
+		plan.Lost = len(a.Missing)
+	}
+	err = r.findInDataset(ctx, a.Missing, func(k manifest.Key, body []byte) error {
+		if state.SHA256(body) == digests[k] {
+			delete(lost, k)
+		}
+		return nil
+	})
+	return lost, err
 }
 
 // An erasing notes in a plan what of the entries a purge would erase.
 type erasing struct {
 	plan    *PurgePlan
 	erased  state.GoneSet
+	lost    map[manifest.Key]bool // entries whose image is not there any more
 	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
 	planned map[manifest.PostID]int              // posts of the plan, by place in it
@@ -378,6 +433,8 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 		if e.erased.Has(rec.ID) {
 			rec.Post.Withheld, rec.Trouble = false, nil
 		}
+	case e.lost[rec.Key]:
+		rec.Trouble = nil
 	case rec.Image == nil:
 		return rec
 	default:

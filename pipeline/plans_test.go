@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 			}
 			h.step("engine D; copy last")
 			checkRereadPlan(h)
+			h.lose(pick(h, 0, 0, 2, 8))
 			checkPurgePlan(h, pick(h, "", " confirm"), PurgeRequest{})
 			checkPurgePlan(h, "", PurgeRequest{IDs: []manifest.PostID{"p05", "nobody"}, Reason: state.ReasonTakedown})
 			for range 2 {
@@ -55,23 +57,82 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 	}
 }
 
+// TestPurgePlanKnowsWhatIsConfirmed: who confirms that files are lost has not confirmed the removals that are withheld,
+// in the plan as in the job. Without a confirmation the plan ends with the error of the job.
+func TestPurgePlanKnowsWhatIsConfirmed(t *testing.T) {
+	for _, test := range []struct {
+		words        string
+		lost, erased int
+		spent        int // files that the confirmation is about
+		err          string
+	}{
+		{" confirm", 0, 3, 0, ""},
+		{" confirm", 3, 3, 0, ""},
+		{" confirm", 5, 0, 5, ""},
+		{"", 3, 0, 0, ""},
+		{"", 5, 0, 0, "5 of the 12 stored images are not there, p05 first: is the disk mounted that holds them?"},
+	} {
+		h := &history{world: newWorld(t, numbered(12)...)}
+		h.do("run; post deleted p01 p02 p03; recheck").ok()
+		for _, name := range h.imagesOf()[5 : 5+test.lost] {
+			testkit.OK(t, os.Remove(name))
+		}
+		p, err := planned(h, planOfPurge(test.words, PurgeRequest{}))
+		testkit.Same(t, "error", test.err, messageOf(err))
+		if err == nil {
+			testkit.Same(t, "posts that go, and files", []int{test.erased, test.spent}, []int{len(p.Posts), p.Lost})
+		}
+		checkPurgePlan(h, test.words, PurgeRequest{})
+	}
+}
+
 // planned opens the workspace for reading alone, as a plan has it.
-func planned[P any](h *history, plan func(context.Context, Config) (P, error)) (p P) {
+func planned[P any](h *history, plan func(context.Context, Config) (P, error)) (p P, err error) {
 	h.Helper()
 	h.read(func(ctx context.Context, ws *workspace.Workspace) {
 		c := h.config()
 		c.Workspace, c.Reddit, c.OCR = ws, nil, h.ocr
-		var err error
 		p, err = plan(ctx, c)
-		testkit.OK(h, err)
 	})
-	return p
+	return p, err
+}
+
+func planOfPurge(words string, q PurgeRequest) func(context.Context, Config) (PurgePlan, error) {
+	return func(ctx context.Context, c Config) (PurgePlan, error) {
+		c.ConfirmRemovals = strings.Contains(words, "confirm")
+		return PlanPurge(ctx, c, q)
+	}
+}
+
+// lose deletes so many image files.
+func (h *history) lose(n int) {
+	h.Helper()
+	records := h.inspect().records
+	var names []string
+	h.read(func(_ context.Context, ws *workspace.Workspace) {
+		for _, row := range h.rows {
+			if rec := records[row]; rec.Image != nil && len(names) < n {
+				names, h.mayGo[row] = append(names, ws.ImageName(rec.Key, rec.Image.Format)), true
+			}
+		}
+	})
+	for _, name := range names {
+		testkit.OK(h, os.Remove(filepath.Join(h.dir, "ws", name)))
+	}
+}
+
+func messageOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func checkRereadPlan(h *history) {
 	h.Helper()
 	for _, all := range []bool{false, true} {
-		p := planned(h, func(ctx context.Context, c Config) (Workload, error) { return PlanReread(ctx, c, all) })
+		p, err := planned(h, func(ctx context.Context, c Config) (Workload, error) { return PlanReread(ctx, c, all) })
+		testkit.OK(h, err)
 		h.do(map[bool]string{false: "reread confirm", true: "reread all confirm"}[all]).ok()
 		testkit.Same(h, "images read", p.Read, len(h.ocr.reads))
 	}
@@ -79,16 +140,22 @@ func checkRereadPlan(h *history) {
 
 func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	h.Helper()
-	p := planned(h, func(ctx context.Context, c Config) (PurgePlan, error) {
-		c.ConfirmRemovals = strings.Contains(words, "confirm")
-		return PlanPurge(ctx, c, q)
-	})
+	p, failed := planned(h, planOfPurge(words, q))
 	before := h.inspect()
 	steps := "purge offline" + words
 	for _, id := range q.IDs {
 		steps += " id=" + string(id)
 	}
-	h.do(steps).ok()
+	h.do(steps)
+	var planned, met *MissingError
+	errors.As(failed, &planned)
+	errors.As(h.err, &met)
+	if met != nil || planned != nil {
+		testkit.Same(h, "missing files", met, planned)
+		return
+	}
+	testkit.OK(h, failed)
+	h.ok()
 	after := h.checkSound()
 	var posts []string
 	for _, post := range p.Posts {
@@ -140,7 +207,8 @@ func owed(list []state.CopyReport) string {
 
 func checkRecheckPlan(h *history) {
 	h.Helper()
-	p := planned(h, PlanRecheck)
+	p, err := planned(h, PlanRecheck)
+	testkit.OK(h, err)
 	h.do("recheck").ok()
 	testkit.Same(h, "posts that a recheck asks about", p.Posts, len(distinct(h.reddit.asked)))
 	testkit.Same(h, "images that it fetches", p.Images, len(h.reddit.fetched))
@@ -151,12 +219,13 @@ func checkRunPlan(h *history, retry string) {
 	h.Helper()
 	before := h.inspect()
 	h.suppose(before, retry)
-	p := planned(h, func(ctx context.Context, c Config) (RunPlan, error) {
+	p, err := planned(h, func(ctx context.Context, c Config) (RunPlan, error) {
 		if retry != "" {
 			c.Retry = []string{retry}
 		}
 		return PlanRun(ctx, c)
 	})
+	testkit.OK(h, err)
 	h.do(strings.TrimSuffix("run confirm retry="+retry, " retry="))
 	if _, none := errors.AsType[*UnknownRetry](h.err); none {
 		h.do("run confirm")

@@ -44,17 +44,27 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) error {
 	if len(a.Missing) == 0 {
 		return nil
 	}
-	if n := len(a.Missing); n > max(fewMissing, a.Images/10) {
-		if !r.ConfirmRemovals {
-			return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
-		}
-		r.spent = true
+	if err := r.allowMissing(a); err != nil {
+		return err
 	}
 	back, err := r.restoreFromDataset(ctx, a.Missing...)
 	if err == nil {
 		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", len(back))
 	}
 	return err
+}
+
+// allowMissing is asked when image files are missing. It uses up the confirmation where they are many.
+func (r *run) allowMissing(a workspace.Astray) error {
+	n := len(a.Missing)
+	if n <= max(fewMissing, a.Images/10) {
+		return nil
+	}
+	r.spent = r.ConfirmRemovals
+	if !r.spent {
+		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
+	}
+	return nil
 }
 
 // restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a
@@ -195,9 +205,23 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 // that is not in the dataset, or not with the bytes on record, stays lost.
 func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {
 	back = map[manifest.Key]bool{}
+	err = r.findInDataset(ctx, keys, func(k manifest.Key, body []byte) error {
+		err := r.Workspace.PutBack(ctx, k, body)
+		back[k] = err == nil
+		if errors.Is(err, workspace.ErrNoImage) { // which has other bytes on record
+			return nil
+		}
+		return err
+	})
+	return back, err
+}
+
+// findInDataset calls found with the image of each of the entries that is a row of the dataset's files on record.
+func (r *run) findInDataset(ctx context.Context, keys []manifest.Key,
+	found func(k manifest.Key, body []byte) error) error {
 	d, err := r.readDataset(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	wanted := map[string]manifest.Key{}
 	for _, k := range keys {
@@ -209,26 +233,22 @@ func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (bac
 	for _, f := range d.files {
 		ids := map[string]bool{}
 		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, ids); err != nil {
-			return nil, err
+			return err
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(ids)), has) {
 			continue
 		}
 		for row, err := range state.RowsOf(ctx, r.Workspace, f.Name) {
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if !has(row.ID) {
 				continue
 			}
-			err = r.Workspace.PutBack(ctx, wanted[row.ID], row.Image)
-			switch {
-			case err == nil:
-				back[wanted[row.ID]] = true
-			case !errors.Is(err, workspace.ErrNoImage): // which has other bytes on record
-				return nil, err
+			if err := found(wanted[row.ID], row.Image); err != nil {
+				return err
 			}
 		}
 	}
-	return back, nil
+	return nil
 }

@@ -618,6 +618,12 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 	})
 }
 
+// Astray compares the image files with their rows, and changes nothing.
+func (w *Workspace) Astray(ctx context.Context) (a Astray, err error) {
+	a, _, err = w.compareFiles(ctx, &Swept{})
+	return a, err
+}
+
 // compareFiles compares the image files with their rows, and lists the files that a sweep removes.
 func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left []string, err error) {
 	// A link in the place of the folder would make all images look lost.
