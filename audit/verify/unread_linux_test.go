@@ -54,6 +54,37 @@ func TestUnread(t *testing.T) {
 	}
 }
 
+// TestUnreadFolder: of a folder that cannot be read one line says that nothing in it was checked. Nothing else is said of
+// what is in it.
+func TestUnreadFolder(t *testing.T) {
+	dir := filled(t)
+	for _, sealed := range []bool{true, false} {
+		if !sealed {
+			testkit.OK(t, os.Remove(filepath.Join(dir, "audit/seal.json")))
+		}
+		for _, name := range []string{"images", "images/1q", "audit"} {
+			for _, rights := range []os.FileMode{0, 0o400, 0o100} {
+				path := filepath.Join(dir, name)
+				testkit.OK(t, os.Chmod(path, rights))
+				var r verify.Report
+				var err error
+				testkit.Forbidden(t, func() { r, err = verify.Workspace(t.Context(), dir) })
+				testkit.OK(t, err, os.Chmod(path, 0o700))
+				if len(r.Damage) != 1 || r.Whole || r.Damage[0].Where != name ||
+					!strings.HasPrefix(r.Damage[0].What, "this folder cannot be read, so nothing in it was checked: ") ||
+					!strings.HasPrefix(r.Damage[0].Mend, "keep it, and make it readable: check the rights of the folder") {
+					t.Errorf("%s with the rights %o, sealed %t: %+v", name, rights, sealed, r)
+				}
+				for _, note := range r.Notes {
+					if strings.Contains(note, name) {
+						t.Errorf("%s with the rights %o, sealed %t: note %s", name, rights, sealed, note)
+					}
+				}
+			}
+		}
+	}
+}
+
 // giveUp matches advice that costs a file.
 var giveUp = regexp.MustCompile(`delete|move|takes it away|writes it again|put back`)
 

@@ -49,6 +49,8 @@ type Report struct {
 const (
 	mendRead = "keep it, and make it readable: check the rights of the file and of its folders, and the disk; " +
 		"then rehydrate verify again"
+	mendFolder = "keep it, and make it readable: check the rights of the folder, and whether its disk is mounted; " +
+		"then rehydrate verify again"
 	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
 	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
 	mendGone   = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"
@@ -65,7 +67,8 @@ const (
 
 // Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It
 // writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
-// seal it compares the files with the state and the log. The error is ErrNoWorkspace, ErrLayout, the context's or one
+// seal it compares the files with the state and the log. A file or folder that cannot be read is reported as damage, and
+// nothing is said of what is in it. The error is ErrNoWorkspace, ErrLayout, the context's or one
 // of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Workspace(ctx context.Context, dir string) (Report, error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
@@ -120,6 +123,7 @@ type verification struct {
 	accounted map[string]bool            // files that belong there
 	asSealed  map[string]bool            // files that are as the last writer left them
 	unread    map[string]bool            // files that may be whole, and could not be read
+	closed    []string                   // folders that could not be read, with a slash at their ends
 	blind     bool                       // state.db or the seal could not be read, so it is not known what belongs there
 }
 
@@ -146,10 +150,16 @@ func (v *verification) note(format string, args ...any) {
 // list lists the files.
 func (v *verification) list(ctx context.Context) error {
 	for f, err := range v.files.Walk(ctx, ".") {
-		if err != nil {
+		switch {
+		case err == nil:
+			v.present[f.Name] = f
+		case !workspace.Unread(err) || f.Name == ".":
 			return err
+		case f.Mode.IsDir():
+			v.closedFolder(f.Name, err)
+		default:
+			v.fault(f.Name, mendRead, "it cannot be read: %v", err)
 		}
-		v.present[f.Name] = f
 	}
 	empty, err := v.files.EmptyFolders(ctx)
 	if err != nil {
@@ -162,6 +172,20 @@ func (v *verification) list(ctx context.Context) error {
 		return fmt.Errorf("open workspace %s: %w: it has no %s", v.files.Dir(), workspace.ErrNoWorkspace, state.StateFile)
 	}
 	return nil
+}
+
+// closedFolder notes that a folder cannot be read. Of what is in it nothing is said.
+func (v *verification) closedFolder(name string, err error) {
+	if v.isClosed(name + "/") {
+		return
+	}
+	v.closed = append(v.closed, name+"/")
+	v.damage(name, mendFolder, "this folder cannot be read, so nothing in it was checked: %v", err)
+}
+
+// isClosed reports whether a file is in a folder that cannot be read.
+func (v *verification) isClosed(name string) bool {
+	return slices.ContainsFunc(v.closed, func(folder string) bool { return strings.HasPrefix(name, folder) })
 }
 
 // mendOf says how to mend a file, and whether a file of that name belongs into a workspace at all: a seal lists a stray
@@ -189,6 +213,9 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 	switch {
 	case workspace.Unread(err):
 		v.blind = true
+		if v.isClosed(state.SealFile) {
+			return
+		}
 		v.fault(state.SealFile, mendRun, "it cannot be read: %v", err)
 		return
 	case err != nil:
@@ -235,6 +262,9 @@ func (v *verification) key() {
 // compare reports how a file differs from its record, and returns whether it may be read on. With soft set, a whole
 // file of another time is not damage.
 func (v *verification) compare(ctx context.Context, want workspace.File, mend, known string, soft bool) bool {
+	if v.isClosed(want.Name) {
+		return false
+	}
 	got, err := v.files.Stat(ctx, want.Name)
 	switch {
 	case errors.As(err, new(*workspace.Linked)): // strays says it of every link
@@ -359,6 +389,9 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 		}
 		name := ws.ImageName(rec.Key, rec.Image.Format)
 		v.accounted[name] = true
+		if v.isClosed(name) {
+			continue
+		}
 		v.report.Images++
 		// An erasure removes the file before the row: one that was killed between the two is not damage.
 		_, there := v.present[name]
@@ -464,6 +497,9 @@ func (v *verification) parquet(ctx context.Context, ws *workspace.Workspace, nam
 }
 
 func (v *verification) log(ctx context.Context, ws *workspace.Workspace) error {
+	if v.isClosed(state.AuditDir + "/") {
+		return nil
+	}
 	// Without a seal nothing else lists the files of the log.
 	for name := range v.present {
 		if strings.HasPrefix(name, state.AuditDir+"/") && !v.report.Sealed {

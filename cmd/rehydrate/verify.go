@@ -15,6 +15,10 @@ func (c *command) verifyCommand() *cobra.Command {
 		if errors.Is(err, workspace.ErrInUse) {
 			return &problem{err: err, code: exitInUse, hint: "verify again when that command is done"}
 		}
+		if workspace.Unread(err) {
+			return &problem{err: err, code: exitFailed,
+				hint: "nothing was checked: see to the rights of the folder and to its disk, then run rehydrate verify again"}
+		}
 		if err != nil {
 			return err
 		}

@@ -107,25 +107,35 @@ type Found struct {
 }
 
 // Walk yields everything in the folder under ("." for all) and its subfolders but folders: unfinished files, links and
-// unknown files too. A folder that does not exist is empty.
+// unknown files too. A folder that does not exist is empty. With an error about a file or a folder it yields the name
+// and the mode of that, and continues with the rest if the caller does.
 func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
+		failed := func(name string, mode fs.FileMode, err error) error {
+			if yield(w.unreachable(Found{Name: name, Mode: mode}), fmt.Errorf("look through the workspace: %w", err)) {
+				return nil
+			}
+			return fs.SkipAll
+		}
 		// Links are not followed.
-		err := fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
+		_ = fs.WalkDir(w.root.FS(), under, func(name string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil && name == under && errors.Is(err, fs.ErrNotExist):
 				return nil
 			case err != nil:
-				return err
-			case ctx.Err() != nil || e.IsDir():
-				return ctx.Err()
+				return failed(name, fs.ModeDir, err)
+			case ctx.Err() != nil:
+				yield(Found{}, fmt.Errorf("look through the workspace: %w", ctx.Err()))
+				return fs.SkipAll
+			case e.IsDir():
+				return nil
 			}
 			info, err := e.Info()
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil // a run that is under way has taken it away
 			case err != nil:
-				return err
+				return failed(name, e.Type(), err)
 			}
 			found := Found{Name: name, Mode: info.Mode(), Size: info.Size()}
 			if info.Mode()&fs.ModeSymlink != 0 {
@@ -134,21 +144,34 @@ func (w *Workspace) Walk(ctx context.Context, under string) iter.Seq2[Found, err
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
-			case err == nil && !yield(found, nil):
+			case err != nil:
+				return failed(name, e.Type(), err)
+			case !yield(found, nil):
 				return fs.SkipAll
 			}
-			return err
+			return nil
 		})
-		if err != nil {
-			yield(Found{}, fmt.Errorf("look through the workspace: %w", err))
-		}
 	}
+}
+
+// unreachable is what keeps a file or folder from being read: a folder above it whose rights forbid to look at anything
+// in it, or itself.
+func (w *Workspace) unreachable(f Found) Found {
+	for f.Name != "." {
+		_, err := w.root.Lstat(f.Name)
+		if !errors.Is(err, fs.ErrPermission) {
+			break
+		}
+		f = Found{Name: path.Dir(f.Name), Mode: fs.ModeDir}
+	}
+	return f
 }
 
 // ownFolder matches the folders of a workspace that may be empty: what was in them is not there yet, or was erased.
 var ownFolder = regexp.MustCompile(`^(\.|` + auditName + `|` + imagesName + `(/[0-9a-z]{1,2})?|dataset(/data)?|shards)$`)
 
 // EmptyFolders returns the folders with nothing in them that no command makes or leaves, in byte order of their names.
+// A folder that cannot be read is none of them: Walk names it.
 func (w *Workspace) EmptyFolders(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(w.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && !ownFolder.MatchString(name) {
@@ -158,8 +181,8 @@ func (w *Workspace) EmptyFolders(ctx context.Context) (names []string, err error
 				names = append(names, name)
 			}
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // a run that is under way has taken it away
+		if errors.Is(err, fs.ErrNotExist) || Unread(err) {
+			err = nil // a run that is under way has taken it away, or nobody can say what is in it
 		}
 		return cmp.Or(err, ctx.Err())
 	})
