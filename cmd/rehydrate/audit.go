@@ -92,6 +92,9 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case alone && len(args) > 0:
 		return usageError("--check and --log take no RELEASE; leave %s out", strconv.QuoteToGraphic(args[0]))
+	case alone && f.checkpoint != "":
+		return usageError("--checkpoint writes the checkpoint of a workspace's log, which --check and --log do not read; " +
+			"leave it out, or compare with a checkpoint that you kept: --log DIR --since FILE")
 	case len(args) == 0 && !alone:
 		return usageError("%s needs a RELEASE, and then the files to check, if there are any", cmd.CommandPath())
 	case f.sign != "" && f.statement == "":
@@ -122,11 +125,8 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	if named || len(files) == 0 { // before anything is asked; a damaged workspace is a finding
-		_, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) { return ws.Dir(), nil })
-		if errors.Is(err, workspace.ErrNoWorkspace) {
-			return err
-		}
+	if err := c.checkAudited(ctx, len(files) == 0, named, f.checkpoint != ""); err != nil {
+		return err
 	}
 	// An audit does not need a grant: a faulty one goes into the report and stops nothing.
 	p, err := c.findGrant(ctx, config.Release, config.Policy.Access.GrantRequired, f.grant)
@@ -169,6 +169,22 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	return c.concludeAudit(ctx, report, path, f)
 }
 
+// checkAudited fails where an audit needs a workspace and there is none, before anything is asked. One that is damaged
+// is a finding.
+func (c *command) checkAudited(ctx context.Context, alone, named, checkpoint bool) error {
+	_, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) { return ws.Dir(), nil })
+	switch {
+	case !errors.Is(err, workspace.ErrNoWorkspace):
+		return nil
+	case checkpoint && !alone:
+		return usageError("--checkpoint writes the checkpoint of the log of a workspace, and there is no workspace %s; "+
+			"name it with -w DIR, or leave --checkpoint out", c.workspace)
+	case named || alone:
+		return err
+	}
+	return nil
+}
+
 // readCheckpoint reads a checkpoint that an auditor kept.
 func readCheckpoint(name string) ([]byte, error) {
 	if name == "" {
@@ -196,8 +212,12 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 		// The named files can still be audited; the report then says what was not read.
 		config.Missing = err.Error()
 	}
+	if ws == nil && f.checkpoint != "" {
+		return audit.Report{}, &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed,
+			hint: "the report says what is wrong with the workspace; leave --checkpoint out"}
+	}
 	report, err := audit.Audit(ctx, config)
-	if err != nil || ws == nil || f.checkpoint == "" {
+	if err != nil || f.checkpoint == "" {
 		return report, err
 	}
 	l, err := ws.LogReader(ctx)
