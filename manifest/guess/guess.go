@@ -640,11 +640,18 @@ func (d *guesser) lookAtValues(c *surveyed) {
 		d.lookAt("column %s was taken for labels, but one of them may name a person, at %s", name, c.places[i])
 	}
 	j := newAccountJudge(c.values(), d.Known)
-	isAccount := func(cell []string) bool {
-		return slices.ContainsFunc(cell, func(text string) bool { return j.look(text) == mixedWord })
+	accounts := func(isCoded bool) int {
+		return slices.IndexFunc(c.cells, func(cell []string) bool {
+			return slices.ContainsFunc(cell, func(text string) bool {
+				return j.look(text) == mixedWord && isIDLike(text) == isCoded
+			})
+		})
 	}
-	if i := slices.IndexFunc(c.cells, isAccount); i >= 0 {
+	if i, code := accounts(false), accounts(true); i >= 0 {
 		d.lookAt("column %s was taken for labels, but one of them may name an account, at %s", name, c.places[i])
+	} else if code >= 0 {
+		d.lookAt("column %s was taken for labels, but one of them is a code, which can be an id or the name of an account, "+
+			"at %s", name, c.places[code])
 	}
 	if at := d.firstSurname(c); at != (place{}) {
 		d.lookAt("column %s was taken for labels, but most of them are capitalised words that this program does not know, "+

@@ -104,6 +104,8 @@ func (j *accountJudge) says(text string) string {
 	switch {
 	case kind != "":
 		return "looks like " + kind
+	case j.look(text) == mixedWord && isIDLike(text):
+		return "looks like an id, or the name of an account"
 	case j.look(text) == mixedWord:
 		return "looks like the name of an account"
 	case mayNamePerson(text):

@@ -453,18 +453,20 @@ func (c *surveyed) ofCollector(words []string) bool {
 // accountForm is what Reddit and many others take for the name of an account.
 var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
 
-// lookLikeNames says what labels look like that may name people: names of accounts or people, or pairs of a person and
-// a label; "" for labels. known is that of Options.
+// lookLikeNames says what labels look like that may name people: names of accounts or people, codes that can be such
+// names, or pairs of a person and a label; "" for labels. known is that of Options.
 func lookLikeNames(labels []string, known func(word string) bool) string {
 	switch {
 	case arePairs(labels):
 		return "pairs of a person and a label"
 	case arePeople(labels):
 		return "names of people"
-	case lookLikeAccounts(labels, known):
-		return "names of accounts"
+	case !lookLikeAccounts(labels, known):
+		return ""
+	case areCodes(labels, known):
+		return "codes, which can be ids or names of accounts"
 	}
-	return ""
+	return "names of accounts"
 }
 
 //go:embed givennames.txt
@@ -669,7 +671,7 @@ func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 		return false
 	}
 	j := newAccountJudge(labels, known)
-	strange, sure := 0, 0
+	strange, sure, colours := 0, 0, 0
 	for _, label := range labels {
 		switch j.look(label) {
 		case mixedWord:
@@ -677,11 +679,42 @@ func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 		case noWord:
 			strange++
 		}
+		if colourForm.MatchString(label) { // beside accounts, it does not speak for labels
+			colours++
+		}
 		if value.FoldASCII(label) == "automoderator" { // which is in columns of moderators and authors alone
 			return true
 		}
 	}
-	return sure > 0 && 2*(sure+strange) > len(labels)
+	return sure > 0 && 2*(sure+strange) > len(labels)-colours
+}
+
+// colourForm is a colour as HTML writes it: #2b2e3a. The sign tells it from a name.
+var colourForm = regexp.MustCompile(`^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)
+
+var (
+	// codeForm is an id in base 36, of Reddit's as well: 2s5ti, t5_2s5ti.
+	codeForm = regexp.MustCompile(`^(?:t[1-6]_)?[a-z0-9]*[0-9][a-z][a-z0-9]*$`)
+	// hexForm is the beginning of a digest, or a colour without its sign: d41d8cd, 2b2e3a, 0xff00ff.
+	hexForm = regexp.MustCompile(`^(?:0x)?(?:[0-9a-f]{6,}|[0-9A-F]{6,})$`)
+)
+
+// isIDLike reports whether a text is written as a digest or an id: with a digit at its beginning, or behind t5_.
+func isIDLike(text string) bool {
+	digits := strings.ContainsAny(text, value.Digits)
+	return digits && hexForm.MatchString(text) ||
+		codeForm.MatchString(text) && (value.IsDigits(text[:1]) || strings.Contains(text, "_"))
+}
+
+// areCodes reports whether all labels that look like accounts are written as ids or digests are. So can accounts be:
+// this only says what to call them.
+func areCodes(labels []string, known func(word string) bool) bool {
+	j := newAccountJudge(labels, known)
+	likeFirst := func(label string) bool { return len(label) == len(labels[0]) && codeForm.MatchString(label) }
+	sameLength := len(labels) > 1 && !slices.ContainsFunc(labels, func(l string) bool { return !likeFirst(l) })
+	return sameLength || !slices.ContainsFunc(labels, func(label string) bool {
+		return j.look(label) != likeLabel && !isIDLike(label) && !hexForm.MatchString(label)
+	})
 }
 
 // areIDs reports whether labels look like ids of things: several of one length, in lower case and digits alone.
@@ -752,7 +785,7 @@ var leet = regexp.MustCompile(`[a-z][0-9]+[a-z]`)
 // look judges a label by its words: sad (jkim545) looks as jkim545 does. Without a dictionary nothing is an account.
 func (j *accountJudge) look(label string) accountLook {
 	look := likeLabel
-	if j.known == nil {
+	if j.known == nil || colourForm.MatchString(label) {
 		return look
 	}
 	isBetween := func(r rune) bool { return r != '.' && betweenAccounts(r) }

@@ -219,6 +219,32 @@ func TestLooksLikeAccounts(t *testing.T) {
 	}
 }
 
+// TestLooksLikeCodes: colours are labels. Ids and digests are not called names of accounts, and are left out as these
+// are. A name among them is called one.
+func TestLooksLikeCodes(t *testing.T) {
+	const codes = "codes, which can be ids or names of accounts"
+	for labels, want := range map[string]string{
+		"#2b2e3a #ffffff #1a1a1a": "", "#2B2E3A #fff none": "", "#0079d3": "", "#ff4500 transparent": "",
+		"#2b2e3a #ffffff jkim545": "names of accounts", "#2b2e3a #ffffff #jkim545": "names of accounts",
+		"2b2e3a ffffff 1a1a1a": codes, "2s5ti 2qh33 2qh1i": codes, "t5_2s5ti t5_2qh33 t5_2qh1i": codes, "2s5ti": codes,
+		"1q2wbv 1n6oiw": codes, "d41d8cd 0cc175b": codes, "d41d8cd98f00b204 0cc175b9c0f1b6a8": codes,
+		"ed5f85d ee1kqa8 ed00q6i": codes, "0xff00ff 0x2b2e3a": codes, "D41D8CD98F00 0CC175B9C0F1": "",
+		"2s5ti jkim545": "names of accounts", "2s5ti cyXie": "names of accounts", "2s5ti bboe": "names of accounts",
+		"kn0thing spez": "names of accounts", "kn0thing m4rkus": "names of accounts", "tl772 kn199": "names of accounts",
+		"jkim545": "names of accounts", "2s5ti a_schmidt": "names of accounts", "2s5ti,aschmidt": "names of accounts",
+	} {
+		if got := lookLikeNames(strings.Fields(labels), english); got != want {
+			t.Errorf("%s look like %q, want %q", labels, got, want)
+		}
+	}
+	for text, want := range map[string]string{"#2b2e3a": "", "2s5ti": "looks like an id, or the name of an account",
+		"jkim545": "looks like the name of an account", "kn0thing": "looks like the name of an account"} {
+		if got := LookOfText(text, english); got != want {
+			t.Errorf("%s %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestOrdinaryWords: a column whose name may be that of people has labels where its values are a few words of the
 // dictionary that repeat, and a line says so. What names people who study or are studied never is.
 func TestOrdinaryWords(t *testing.T) {
