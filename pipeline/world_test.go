@@ -139,7 +139,8 @@ func (w *world) publish(ids ...manifest.PostID) {
 //	stones WORD ID...    the release publishes tombstones
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
-//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
+//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), smaller (none
+//	                     with a comment), flag, drop
 //	audit ID...          an audit heard that the posts are deleted, and recorded it
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
@@ -238,6 +239,8 @@ func (w *world) change(words []string) bool {
 			w.policy.Reddit.Readmit = policy.Default().Reddit.Readmit
 		case "larger":
 			w.policy.Images.MaxBytes++
+		case "smaller":
+			w.policy.Images.MaxBytes = int64(len(drawn("1"))) + 9
 		default:
 			w.policy.Filter.Mode = policy.Mode(what)
 		}
