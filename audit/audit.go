@@ -99,7 +99,9 @@ type Duty struct {
 }
 
 // StatementFormat names the format of a report as JSON, which is the statement that can be signed and handed on.
-const StatementFormat = "rehydrate-audit/2"
+const StatementFormat = statementName + statementVersion
+
+const statementName, statementVersion = "rehydrate-audit/", "2"
 
 // A Report says what an audit read and found. The same inputs give the same report but for Time.
 type Report struct {

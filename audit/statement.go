@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"rehydrate/internal/fileversion"
 	"rehydrate/internal/page"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
@@ -97,8 +98,13 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		return s, userfile.Wrong("--check: %w", err)
 	}
 	r := statement{}
-	if err := json.Unmarshal(body, &r); err != nil || r.Format != StatementFormat {
+	err = json.Unmarshal(body, &r)
+	version, is := strings.CutPrefix(r.Format, statementName)
+	if err != nil || !is {
 		return s, userfile.Wrong("--check: %s is not a statement of the format %s", file, StatementFormat)
+	}
+	if err := fileversion.Check("the statement "+file, version, statementVersion, "audit again"); err != nil {
+		return s, userfile.Wrong("--check: %w", err)
 	}
 	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time}
 	doubt := func(wrong bool, format string, args ...any) {

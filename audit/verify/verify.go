@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/fileversion"
 	"rehydrate/internal/printable"
 	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
@@ -68,7 +69,7 @@ const (
 // Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It
 // writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
 // seal it compares the files with the state and the log. A file or folder that cannot be read is reported as damage, and
-// nothing is said of what is in it. The error is ErrNoWorkspace, ErrLayout, the context's or one
+// nothing is said of what is in it. The error is ErrNoWorkspace, *fileversion.Other, the context's or one
 // of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
 func Workspace(ctx context.Context, dir string) (Report, error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
@@ -285,7 +286,7 @@ func (v *verification) compare(ctx context.Context, want workspace.File, mend, k
 }
 
 // state compares the records in state.db with images, dataset, outcomes and log. An error in state.db itself is
-// damage; the error is ErrLayout.
+// damage; the error is *fileversion.Other.
 func (v *verification) state(ctx context.Context, dir string) error {
 	if !v.readable(ctx, state.StateFile, state.JournalFile) {
 		v.blind = true
@@ -296,7 +297,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 		v.note("nothing is stored yet: the run that made the workspace was killed at once; the next one starts over")
 		return nil
 	}
-	if errors.Is(err, workspace.ErrLayout) && (!v.report.Sealed || v.asSealed[state.StateFile]) {
+	if errors.As(err, new(*fileversion.Other)) && (!v.report.Sealed || v.asSealed[state.StateFile]) {
 		return err // another version wrote it: only that one can check the rest
 	}
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
+	"rehydrate/internal/fileversion"
 	"rehydrate/internal/safely"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/secret"
@@ -161,8 +162,8 @@ func diagnose(err error) (code int, hint string) {
 	case is[*workspace.Linked](err):
 		return exitFailed,
 			"move what it points to into its place; to keep it on another disk, move the whole workspace there, and name it with -w"
-	case errors.Is(err, workspace.ErrLayout):
-		return exitFailed, "use the version of rehydrate that made it, or start another workspace with -w DIR"
+	case is[*fileversion.Other](err):
+		return exitFailed, "" // the error itself says what to do
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "name your workspace with -w DIR, or make one: rehydrate run RELEASE"
 	case is[*pipeline.UnknownRetry](err):

@@ -137,7 +137,7 @@ func (p *Post) UnmarshalJSON(b []byte) error {
 func (e Event) check() error {
 	switch {
 	case !slices.Contains(kinds, e.Kind):
-		return errors.New("there is no such kind")
+		return errors.New("this program knows no such kind: if a newer rehydrate wrote the log, check it with that one")
 	case min(e.Seq, e.Size, int64(e.Image)) < 0:
 		return errors.New("a number is below 0")
 	case e.Time.IsZero() || e.Time != e.Time.UTC().Truncate(time.Second):
@@ -235,7 +235,7 @@ func ParseLine(line []byte) (Event, error) {
 	again, err := e.Line()
 	// Whatever json.Unmarshal forgives shows here: unknown and doubled fields, blanks, what follows.
 	if err == nil && !bytes.Equal(again, line) {
-		err = errors.New("it is not written as a record is")
+		err = errors.New("it is not written as a record is: it was changed, or a newer rehydrate wrote it")
 	}
 	if err != nil {
 		return Event{}, fmt.Errorf("read a record: %w", err)

@@ -32,9 +32,11 @@ import (
 	"iter"
 	"os"
 	"path"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
+	"rehydrate/internal/fileversion"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/ocr"
@@ -233,8 +235,11 @@ func readPlan(dir fs.FS) (p Plan, digest string, err error) {
 	if err == nil {
 		err = json.Unmarshal(body, &p)
 	}
-	if err == nil && (p.Format != Format || p.Shards < 1 || p.Shards > MaxShards) {
-		err = fmt.Errorf("format %d with %d shards; this version reads format %d", p.Format, p.Shards, Format)
+	if err == nil {
+		err = checkFormat("the plan", p.Format, "split again: rehydrate cluster split")
+	}
+	if err == nil && (p.Shards < 1 || p.Shards > MaxShards) {
+		err = fmt.Errorf("%d shards: from 1 to %d are possible", p.Shards, MaxShards)
 	}
 	if err != nil {
 		return p, "", fmt.Errorf("read %s/%s: %w", state.ShardsDir, planName, err)
@@ -242,11 +247,18 @@ func readPlan(dir fs.FS) (p Plan, digest string, err error) {
 	return p, state.SHA256(body), nil
 }
 
+func checkFormat(what string, have int, again string) error {
+	return fileversion.Check(what, strconv.Itoa(have), strconv.Itoa(Format), again)
+}
+
 // readSidecar reads the sidecar of a shard. fs.ErrNotExist says that the shard is not done.
 func readSidecar(dir fs.FS, shard int) (s Sidecar, err error) {
 	body, err := readSmall(dir, sidecarName(shard))
 	if err == nil {
 		err = json.Unmarshal(body, &s)
+	}
+	if err == nil {
+		err = checkFormat("the result", s.Format, "read the shard again: rehydrate cluster work")
 	}
 	if err != nil {
 		return s, fmt.Errorf("read %s/%s: %w", state.ShardsDir, sidecarName(shard), err)

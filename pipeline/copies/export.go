@@ -182,10 +182,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest {
 		all = append(all, otherVersion)
 	}
-	switch {
-	case len(e.last.Files) > 0 && e.last.Card == nil:
-		all = append(all, "an earlier version of rehydrate wrote it")
-	case changed:
+	if changed || len(e.last.Files) > 0 && e.last.Card == nil {
 		all = append(all, "its files are not those that a finished run or purge wrote")
 	}
 	if missing > 0 {

@@ -117,7 +117,7 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 			n, err := state.ReadNote[state.ExportNote](s.Context(), s.ws)
 			n.Card = nil
 			testkit.OK(s, err, state.WriteNote(s.Context(), s.ws, n))
-		}, "an earlier version of rehydrate wrote it"},
+		}, "its files are not those"},
 		{"no access", func(_ *site, c *Config) { c.Access = func(time.Time) error { return refusal } }, refusal.Error()},
 	} {
 		s := newSite(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/internal/csvcell"
+	"rehydrate/internal/fileversion"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 )
@@ -34,8 +35,7 @@ func removerOf(name string) remover {
 		return parquetWithout
 	case path.Ext(name) == ".tar":
 		return tarWithout
-	case path.Base(name) == NumbersName+".csv",
-		path.Base(name) == "metadata.csv": // of a copy that an earlier version made
+	case path.Base(name) == NumbersName+".csv":
 		return tableWithout
 	case isAnswers(path.Base(name)):
 		return linesWithout
@@ -299,8 +299,13 @@ func openOwn(r io.ReaderAt, size int64) (*own, error) {
 }
 
 func readOwn(f *scan.File) (*own, error) {
-	if version, ok := f.Footer("rehydrate.format"); !ok || version != FormatVersion {
-		return nil, fmt.Errorf("it is not one of rehydrate's in the layout %s", FormatVersion)
+	version, ok := f.Footer("rehydrate.format")
+	if !ok {
+		return nil, errors.New("it is none that rehydrate wrote: its footer has no rehydrate.format")
+	}
+	err := fileversion.Check("the Parquet", version, FormatVersion, "make it again: rehydrate run, or export for a copy")
+	if err != nil {
+		return nil, err
 	}
 	o := &own{file: f}
 	for _, p := range o.provenance.pairs() {

@@ -50,7 +50,7 @@ func ClearNote[T note](ctx context.Context, ws *workspace.Workspace) error {
 type ExportNote struct {
 	Inputs string           `json:"inputs"` // "" after rows were taken out: the next run writes it again
 	Files  []workspace.File `json:"files"`
-	Card   *dataset.Card    `json:"card,omitempty"` // nil: an earlier version wrote it
+	Card   *dataset.Card    `json:"card,omitempty"` // nil: no export has ended
 	// Next are the digests, by name, of files that are to take the place of others: after a kill either is the right
 	// one.
 	Next map[string]string `json:"next,omitempty"`

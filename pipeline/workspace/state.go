@@ -17,11 +17,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/fileversion"
 	"rehydrate/internal/scratch"
 	"rehydrate/internal/sqlitefile"
 )
 
-// Layout numbers the layout of state.db. There is one: a workspace of another one is refused.
+// Layout numbers the layout of state.db. There is one: a workspace of another one is refused with *fileversion.Other.
 const Layout = 6
 
 // applicationID marks state.db in SQLite's own header ("rhyd"): another program may have a database of that name.
@@ -255,8 +256,8 @@ func (w *Workspace) recognizeState(ctx context.Context) (fresh bool, err error) 
 		return false, fmt.Errorf("%w: %s belongs to another program", ErrNoWorkspace, stateName)
 	}
 	layout, err := readMeta(ctx, w.db, metaSchema)
-	if err == nil && layout != strconv.Itoa(Layout) {
-		err = fmt.Errorf("%w: its %s has layout %.20s, this one reads layout %d", ErrLayout, stateName, layout, Layout)
+	if err == nil {
+		err = fileversion.Check(stateName, layout, strconv.Itoa(Layout), "start another workspace with -w DIR")
 	}
 	return false, err
 }

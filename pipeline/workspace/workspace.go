@@ -55,7 +55,6 @@ var (
 	ErrInUse       = errors.New("workspace is in use") // by another process; the message names its pid
 	ErrNoWorkspace = errors.New("not a workspace")
 	ErrEmpty       = errors.New("nothing is stored in it yet") // with ErrNoWorkspace, after a kill of the first writer
-	ErrLayout      = errors.New("made by another version of rehydrate")
 	ErrReadOnly    = errors.New("workspace is open for reading only")
 )
 

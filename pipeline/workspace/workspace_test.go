@@ -232,7 +232,7 @@ func TestOpenRefuses(t *testing.T) {
 			ErrNoWorkspace, "not a SQLite database"},
 		{"another program's database", changed("PRAGMA application_id = 7"), false, ErrNoWorkspace, "another program"},
 		{"another schema", changed("UPDATE meta SET value = '99' WHERE key = 'schema_version'"), true, nil,
-			"made by another version of rehydrate: its state.db has layout 99, this one reads layout 6"},
+			"state.db has version 99 of its format, and this program reads version 6: use a rehydrate as new as"},
 		{"read-only, missing", func(t *testing.T, dir string) {}, true, ErrNoWorkspace, "no such folder"},
 		{"read-only, empty", mkdir, true, ErrNoWorkspace, "no state.db"},
 		{"read-only, nothing in state.db", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/state.db", "") }, true, ErrEmpty, "is empty"},
