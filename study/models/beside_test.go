@@ -32,7 +32,7 @@ func (p place) purge(t testing.TB, ids ...manifest.PostID) {
 	})
 }
 
-// job is a classification of severity, or a moderation, by a server of the test's.
+// job is a classification of severity, one with an example, or a moderation, by a server of the test's.
 func (p place) job(t testing.TB, kind string, play modelserver.Play) (*Work, *modelserver.Server) {
 	t.Helper()
 	model := modelserver.New(t, map[bool]string{true: "openai", false: "vllm"}[kind == "scores"])
@@ -41,12 +41,15 @@ func (p place) job(t testing.TB, kind string, play modelserver.Play) (*Work, *mo
 	testkit.OK(t, err)
 	w := &Work{Store: p.store(), Model: "m", Now: func() time.Time { return noon }, Split: "test", Concurrency: 1}
 	pictures := &Pictures{Store: p.store()}
-	if kind == "classify" {
+	if kind == "classify" || kind == "examples" {
 		tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
 		testkit.OK(t, err)
 		model.Answer = func(modelserver.Request) string { return right }
 		c := &Classification{Server: server, Pictures: pictures, Tasks: tasks, Split: "test", Runs: 1, Warn: func(string) {},
 			Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+		if kind == "examples" {
+			c.Shots, w.Examples = 1, "train"
+		}
 		w.Questions = c.Questions
 		return w, model
 	}

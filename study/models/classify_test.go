@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"image"
 	"image/color"
 	"image/gif"
@@ -183,6 +184,103 @@ func TestExamplesThatCannotBeHad(t *testing.T) {
 	}
 }
 
+// TestWarnings: it is said which class no example shows, and which rows are near-duplicates of one, and nothing else.
+func TestWarnings(t *testing.T) {
+	at := rows(t, 24) // with one text and almost one picture; those of train show every class
+	for _, test := range []struct {
+		name, split string
+		shots       int
+		want        []string // what each warning begins with
+	}{
+		{"no examples", "test", 0, nil},
+		{"every class, and no row to be near", "val", 5, nil},
+		{"too few for every class", "val", 4, []string{"no example of severity shows: "}},
+		{"near every row", "test", 5, []string{"12 rows are near-duplicates of an example, and their answers may be " +
+			"copied from it: row00 (row"}},
+		{"near every row of all splits but themselves", "", 5, []string{"19 rows are near-duplicates"}},
+	} {
+		w, _ := at.job(t, "classify", nil)
+		tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
+		testkit.OK(t, err)
+		var warned []string
+		c := &Classification{Shots: test.shots, Runs: 1, Split: test.split, Tasks: tasks, Pictures: &Pictures{Store: at.store()},
+			Warn: func(text string) { warned = append(warned, text) }}
+		w.Questions, w.Examples, w.Split = c.Questions, "train", test.split
+		_, err = w.Plan(t.Context())
+		testkit.OK(t, err)
+		same := slices.EqualFunc(warned, test.want, strings.HasPrefix)
+		if !same {
+			t.Errorf("%s: warned of %q, want %q", test.name, warned, test.want)
+		}
+		for _, text := range warned {
+			if near, names := strings.CutPrefix(text, "12 rows"); names && strings.Count(near, " (row") != 5 {
+				t.Errorf("%s: of twelve rows five are named: %s", test.name, text)
+			}
+		}
+	}
+}
+
+// TestSeeds: the first run has the seed that was given, and each of the others the next one.
+func TestSeeds(t *testing.T) {
+	at := rows(t, 2) // one of the split test
+	w, model := at.job(t, "classify", nil)
+	server, err := endpoint.Open(endpoint.Options{URL: model.URL})
+	testkit.OK(t, err)
+	tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
+	testkit.OK(t, err)
+	c := &Classification{Server: server, Runs: 3, Seed: 5, Split: "test", Tasks: tasks, Pictures: &Pictures{Store: at.store()},
+		Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+	w.Questions = c.Questions
+	_, err = w.Do(t.Context(), nil)
+	testkit.OK(t, err)
+	var seeds []int
+	for _, r := range model.Requests() {
+		var body struct{ Seed int }
+		testkit.OK(t, json.Unmarshal(r.Body, &body))
+		seeds = append(seeds, body.Seed)
+	}
+	testkit.Same(t, "seeds", []int{5, 6, 7}, seeds)
+}
+
+// TestGiven: a label is taken from an answer that is ok alone, whatever the text of another one says.
+func TestGiven(t *testing.T) {
+	task := &figsim(t)[1]
+	p := &part{task: task}
+	p.Digest = func(rec workspace.Record) string { return string(rec.ID) }
+	for _, test := range []struct {
+		name, outcome, text string
+		want                []int
+	}{
+		{"ok", "ok", right, []int{4}}, {"cut, with an object", "truncated", right, nil}, {"refused", "refused", right, nil},
+		{"ok, by rules of before", "ok", "no object", nil}, {"no answer", "", "", nil},
+	} {
+		done := &Done{answers: map[string]workspace.Answer{}}
+		if test.outcome != "" {
+			done.answers["row00"] = workspace.Answer{Outcome: test.outcome, Text: test.text}
+		}
+		testkit.Same(t, test.name, test.want, p.given(done, workspace.Record{Entry: testRow(0)}))
+	}
+}
+
+// TestWrongParameters: what no request can be made of is an error before anything is asked.
+func TestWrongParameters(t *testing.T) {
+	at := rows(t, 2)
+	chat := endpoint.Chat{Omit: []string{"colour"}}
+	c := &Classification{Pictures: &Pictures{Store: at.store()}, Tasks: figsim(t), Runs: 1, Chat: chat}
+	m := &Moderation{Pictures: &Pictures{Store: at.store()}, Guard: true, Send: []string{SendText}, Chat: chat}
+	at.in(t, func(ws *workspace.Workspace) error {
+		_, byChat := c.Questions(t.Context(), ws, nil)
+		_, byGuard := m.Questions(t.Context(), ws, nil)
+		_, reported := m.Report(&Done{}, manifest.FigSIM(), Limits{})
+		for name, err := range map[string]error{"classified": byChat, "moderated": byGuard, "reported": reported} {
+			if err == nil || !strings.Contains(err.Error(), `no parameter is called "colour"`) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		return nil
+	})
+}
+
 // TestClassification asks a server without and with examples: what is sent, what changes a question, and what is
 // written.
 func TestClassification(t *testing.T) {
@@ -231,6 +329,12 @@ func TestClassification(t *testing.T) {
 		`{"id":"row02","figurative":null,"severity":null}`,
 		`{"id":"row04","figurative":["F1","F3"],"severity":"SS4+SS5"}`}, lines[:3])
 	testkit.Same(t, "files", []string{"predictions.jsonl", "run.json"}, slices.Sorted(maps.Keys(files)))
+	report, err := c.Report(done, manifest.FigSIM(), Limits{})
+	testkit.OK(t, err)
+	for _, task := range report.Tasks {
+		testkit.Same(t, task.Task+": outcomes", map[endpoint.Outcome]int{endpoint.OK: 11, NotJSON: 1}, task.Outcomes)
+		testkit.Same(t, task.Task+": examples", "", task.Examples)
+	}
 
 	// What decides an answer is part of its question; what does not is not.
 	for name, tt := range map[string]struct {
@@ -275,7 +379,7 @@ func TestClassification(t *testing.T) {
 	testkit.Same(t, "files", []string{"examples.jsonl", "predictions-1.jsonl", "predictions-2.jsonl", "run.json"},
 		slices.Sorted(maps.Keys(files)))
 	testkit.Same(t, "examples", 24, strings.Count(files["examples.jsonl"], "\n"))
-	report, err := c.Report(done, manifest.FigSIM(), Limits{PriceIn: 1e6})
+	report, err = c.Report(done, manifest.FigSIM(), Limits{PriceIn: 1e6})
 	testkit.OK(t, err)
 	if len(report.Tasks) != 4 || len(report.Scores) != 2 || report.Tasks[0].Macro == nil ||
 		report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
@@ -284,6 +388,9 @@ func TestClassification(t *testing.T) {
 	var sum [3]int
 	for _, task := range report.Tasks {
 		sum[0], sum[1], sum[2] = sum[0]+task.In, sum[1]+task.Out, sum[2]+task.Estimated
+		if len(task.Examples) != 64 {
+			t.Errorf("the digest of the examples of %s is %q", task.Task, task.Examples)
+		}
 	}
 	testkit.Same(t, "the sums of all tasks", sum, [3]int{report.In, report.Out, report.Estimated})
 	if strings.Contains(files["run.json"], "row0") {

@@ -48,6 +48,8 @@ func TestPictureThatIsNone(t *testing.T) {
 // repeated; what was an estimate is stored below 0.
 func TestCounted(t *testing.T) {
 	estimate := func(workspace.Record) (in, out int) { return 100, 10 }
+	noPrompt := func(workspace.Record) (in, out int) { return 0, 10 }
+	noAnswer := func(workspace.Record) (in, out int) { return 100, 0 }
 	for _, test := range []struct {
 		name    string
 		tokens  func(workspace.Record) (in, out int)
@@ -60,6 +62,8 @@ func TestCounted(t *testing.T) {
 		{"the answer not", estimate, reply("x", 7, 0, 1), 7, 10, endpoint.Usage{Prompt: -7, Completion: -10}},
 		{"an answer without text", estimate, reply("", 7, 0, 1), 7, 0, endpoint.Usage{Prompt: 7}},
 		{"neither", estimate, reply("", 0, 0, 1), 100, 10, endpoint.Usage{Prompt: -100, Completion: -10}},
+		{"a prompt of none", noPrompt, reply("x", 0, 3, 1), 0, 3, endpoint.Usage{Completion: 3}},
+		{"an answer of none", noAnswer, reply("x", 7, 0, 1), 7, 0, endpoint.Usage{Prompt: 7}},
 		{"no estimate", nil, reply("x", 0, 0, 3), 0, 0, endpoint.Usage{}},
 		{"an estimate of before", estimate, reply("x", -7, -3, 1), 7, 3, endpoint.Usage{Prompt: -7, Completion: -3}},
 		{"one of before of the prompt", estimate, reply("x", -7, 0, 1), 7, 0, endpoint.Usage{Prompt: -7}},

@@ -445,15 +445,9 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	cost = max(cost, w.dearest) // an estimate can be too low
-	stopped := false
-	select {
-	case <-w.Stop:
-		stopped = true
-	default:
-	}
 	switch {
 	case w.halt != nil:
-	case stopped:
+	case w.stopped():
 		w.halt = state.ErrInterrupted
 	case ctx.Err() != nil:
 		w.halt = ctx.Err()
@@ -470,6 +464,16 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	return cost, true
 }
 
+// stopped reports whether Stop is closed.
+func (w *Work) stopped() bool {
+	select {
+	case <-w.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // ask asks one question.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
@@ -480,10 +484,13 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 			err = gone
 		}
 	}
+	switch {
+	case errors.Is(err, context.Canceled) && w.stopped(): // nobody waits any longer
+		return reply, state.ErrInterrupted
+	case err != nil && ctx.Err() == nil: // the server did not take it, or was not asked
+		reply.Sent = 0
+	}
 	if err != nil {
-		if ctx.Err() == nil { // the server did not take it, or was not asked
-			reply.Sent = 0
-		}
 		return reply, fmt.Errorf("ask about %s: %w", a.rec.Key, err)
 	}
 	if reply.Outcome == endpoint.OK && a.Read != nil {
@@ -510,10 +517,8 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 			w.progress.Total--
 			return
 		}
-		interrupted := errors.Is(w.halt, state.ErrInterrupted) &&
-			(errors.Is(err, context.Canceled) || errors.Is(err, errStale))
 		if w.halt == nil || errors.Is(w.halt, errLimit) || errors.Is(w.halt, errStale) ||
-			errors.Is(w.halt, state.ErrInterrupted) && !interrupted {
+			errors.Is(w.halt, state.ErrInterrupted) && !errors.Is(err, errStale) {
 			w.halt = err
 		}
 		return

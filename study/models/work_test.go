@@ -250,7 +250,7 @@ func TestUnwrittenRows(t *testing.T) {
 
 // TestStoppedAnywhere: a work that is stopped says so wherever that happens, and the same again asks what is left.
 func TestStoppedAnywhere(t *testing.T) {
-	for _, kind := range []string{"classify", "scores"} {
+	for _, kind := range []string{"examples", "scores"} {
 		at := rows(t, 4)
 		w, _ := at.job(t, kind, nil)
 		w.Examples = "train"

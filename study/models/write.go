@@ -217,7 +217,8 @@ func (c *Classification) Write(sink Sink, done *Done, r Report) (ids []string, e
 		}
 	}
 	if c.Shots > 0 {
-		if err := sink(ExamplesName, func(w io.Writer) error { return c.writeExamples(w, named) }); err != nil {
+		err := sink(ExamplesName, func(w io.Writer) error { return c.writeExamples(w, named) })
+		if err != nil {
 			return nil, err
 		}
 	}
