@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
@@ -47,11 +48,18 @@ func TestAdoptCleaned(t *testing.T) {
 	s.purge("x", gone)
 	testkit.OK(t, s.ws.SetCopy(t.Context(), before)) // as the backup knows it
 	testkit.Same(t, "before", state.CopyOpen, s.purge("x", gone).State)
-	report, err := s.adopt("x")
+	report, err := Adopt(t.Context(), s.ws, filepath.Join(s.dir, "x"), "found again", now.Add(time.Hour))
 	testkit.OK(t, err)
 	testkit.Same(t, "adopted", []any{state.CopyGood, 2, 0}, []any{report.State, report.Rows, len(report.Owed)})
 	testkit.Same(t, "after", state.CopyGood, s.purge("x", gone).State)
 	testkit.Same(t, "made, as it was recorded", before.Made, s.record("x").Made)
+	// What a purge took out before it was adopted is remembered, so that a file of somebody's still opens it.
+	taken := s.record("x")
+	taken.Taken = 1
+	testkit.OK(t, s.ws.SetCopy(t.Context(), taken))
+	_, err = s.adopt("x")
+	testkit.OK(t, err, os.WriteFile(filepath.Join(s.dir, "x", "theirs"), []byte("x"), 0o600))
+	testkit.Same(t, "with a file of somebody's", state.CopyOpen, s.list("x").State)
 }
 
 // TestAdoptRefuses: what is no copy of this release is not registered, and says why.

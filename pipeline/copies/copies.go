@@ -114,7 +114,7 @@ func Move(
 		}
 	}
 	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == from })
-	if at < 0 || copies[at].Format == state.ThirdParty || state.StateOfCopy(copies[at]) == state.CopyClosed {
+	if at < 0 || state.StateOfCopy(copies[at]) == state.CopyClosed {
 		return none, fmt.Errorf("%w %s", ErrNoCopy, from)
 	}
 	if _, err := os.Lstat(from); !isMissing(err) {

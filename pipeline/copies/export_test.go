@@ -151,6 +151,7 @@ func TestExportOverwritesNothing(t *testing.T) {
 		full: "holds mine.txt", filepath.Join(s.dir, "file"): "is not a folder",
 		filepath.Join(s.dir, "link"): "is not a folder",
 		filepath.Join(s.dir, "pipe"): "is not a folder", filepath.Join(s.dir, "none", "x"): "there is no folder",
+		filepath.Join(s.dir, "file", "x"):              "there is no folder",
 		filepath.Join(s.ws.Dir(), "x"):                 "is inside the workspace, or around it",
 		s.ws.Dir():                                     "is inside the workspace, or around it",
 		filepath.Dir(s.ws.Dir()):                       "is inside the workspace, or around it",

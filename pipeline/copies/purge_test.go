@@ -123,6 +123,13 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 		{"the folder was moved", "it is not there any more",
 			func(_ *site, at func(string) string) error { return os.Rename(at(""), at("../away")) },
 			func(_ *site, at func(string) string) error { return os.Rename(at("../away"), at("")) }},
+		{"a file in the place of its parent", "it is not there any more",
+			func(s *site, _ func(string) string) error {
+				return errors.Join(os.Rename(s.dir, s.dir+"-away"), os.WriteFile(s.dir, nil, 0o600))
+			},
+			func(s *site, _ func(string) string) error {
+				return errors.Join(os.Remove(s.dir), os.Rename(s.dir+"-away", s.dir))
+			}},
 		{"its parent was moved", "it is not there any more",
 			func(s *site, _ func(string) string) error { return os.Rename(s.dir, s.dir+"-away") },
 			func(s *site, _ func(string) string) error { return os.Rename(s.dir+"-away", s.dir) }},
@@ -204,6 +211,7 @@ func TestForeignFileIsAnObligation(t *testing.T) {
 		body, err := os.ReadFile(at(shard))
 		testkit.OK(t, err, os.MkdirAll(filepath.Dir(at(name)), 0o700), os.WriteFile(at(name), body, 0o600))
 		testkit.Same(t, name+" before anything went", state.CopyGood, s.purge("x", state.GoneSet{}).State)
+		testkit.Same(t, name+" before anything went, listed", state.CopyGood, s.list("x").State)
 		gone := s.gone("few001")
 		owes := func(what string, r state.CopyReport) {
 			t.Helper()
@@ -356,8 +364,12 @@ func TestPurgeKilled(t *testing.T) {
 				}
 				break
 			}
-			if got := s.list("x"); got.State == state.CopyClosed {
-				t.Errorf("killed at step %d: %+v", n, got)
+			for _, all := range [][]state.CopyReport{must(List(t.Context(), s.ws)), must(Glance(t.Context(), s.ws))} {
+				got := find(t, all, filepath.Join(s.dir, "x"))
+				if got.State == state.CopyClosed || strings.Contains(got.Told, "somebody") ||
+					strings.Contains(got.Told, "part of the copy") {
+					t.Errorf("%s, killed at step %d: %+v", format, n, got)
+				}
 			}
 			r := s.purge("x", s.gone("few001", "few002"))
 			if r.State != state.CopyGood || r.Told != "" {
@@ -481,6 +493,9 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	reports, err := Purge(t.Context(), s.ws, gone)
 	testkit.Same(t, "somebody else's folder", 0, len(reports), err)
 	testkit.Same(t, "somebody else's folder is listed as", state.CopyClosed, s.list("x").State)
+	card := must(os.ReadFile(filepath.Join(kept, cardName)))
+	testkit.OK(t, os.WriteFile(filepath.Join(path, cardName), card, 0o600))
+	testkit.Same(t, "a card alone stands there", state.CopyClosed, s.list("x").State)
 	testkit.OK(t, os.RemoveAll(path), os.CopyFS(path, os.DirFS(kept)),
 		os.Remove(filepath.Join(path, "data/test-00000-of-00001.parquet")))
 	for what, r := range map[string]state.CopyReport{"the purge": s.purge("x", gone), "the list": s.list("x")} {
@@ -505,8 +520,11 @@ func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	}
 	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
 	testkit.OK(t, err)
-	if r := reports[0]; r.State != state.CopyOpen || !slices.Equal(r.Owed, []string{"few001", "few001/1"}) {
-		t.Errorf("a purge reports %+v", r)
+	for what, r := range map[string]state.CopyReport{"a purge": reports[0], "the list": report()} {
+		if r.State != state.CopyOpen || !strings.Contains(r.Told, "no purge reaches it") ||
+			!slices.Equal(r.Owed, []string{"few001", "few001/1"}) {
+			t.Errorf("%s reports %+v", what, r)
+		}
 	}
 	log := s.events(auditlog.Disclosed)
 	testkit.Same(t, "the log", []auditlog.Post{{ID: "few002"}, {ID: "few001"}}, log[0].Posts)
@@ -630,6 +648,8 @@ func TestEndKilledBeforeItDeletes(t *testing.T) {
 		report := find(t, must(End(t.Context(), s.ws, now)), at)
 		testkit.Same(t, name+": state", state.CopyClosed, report.State)
 		testkit.Same(t, name+": owed", 0, len(report.Owed))
+		remembered := map[string]int{"the folder went": 3}[name] // it may lie on a disk that is away
+		testkit.Same(t, name+": files to delete on record", remembered, len(s.record("x").Next))
 		var left []string
 		list, _ := os.ReadDir(at) // it may be gone
 		for _, f := range list {
@@ -678,7 +698,13 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 		!slices.Equal(r.Owed, []string{"few001"}) || !strings.Contains(r.Told, "killed export") {
 		t.Errorf("the purge reports %+v", r)
 	}
-	testkit.OK(t, Close(t.Context(), s.ws, filepath.Join(disk, "x"), "returned", "n", now), os.Rename(disk+"-away", disk))
+	// What somebody else puts at its path is not the copy, and its rows are nobody's business.
+	theirs := filepath.Join(disk, "x", "few001.png")
+	testkit.OK(t, os.MkdirAll(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, nil, 0o600),
+		Close(t.Context(), s.ws, filepath.Join(disk, "x"), "returned", "n", now))
+	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	testkit.Same(t, "reports on what was never finished", 0, len(reports), err)
+	testkit.OK(t, os.RemoveAll(disk), os.Rename(disk+"-away", disk))
 	c := s.record("disk/x")
 	c.Told = neverFinished
 	testkit.OK(t, s.ws.SetCopy(t.Context(), c))
