@@ -108,6 +108,23 @@ func TestCheckedBeforeEachAttempt(t *testing.T) {
 	}
 }
 
+// TestDamagedPicture: a row whose picture is lost is not asked about without it, and nothing is stored of it.
+func TestDamagedPicture(t *testing.T) {
+	for kind, task := range map[string]string{"classify": "severity", "scores": "moderation/scores",
+		"guard": "moderation/chat"} {
+		at := rows(t, 2) // one of the split test
+		at.in(t, func(ws *workspace.Workspace) error {
+			return os.Remove(filepath.Join(ws.Dir(), ws.ImageName(testRow(0).Key, "png")))
+		})
+		work, model := at.job(t, kind, nil)
+		_, err := work.Do(t.Context(), nil)
+		if _, damaged := errors.AsType[*workspace.Damaged](err); !damaged || !strings.Contains(err.Error(), "row00") {
+			t.Errorf("%s: error %v", kind, err)
+		}
+		testkit.Same(t, kind+": sent and stored", [2]int{}, [2]int{len(model.Requests()), len(at.answers(t, task))})
+	}
+}
+
 // TestPurgeBeside: a purge works while a slow server is waited for. What it erased is not sent, and no late answer
 // brings a word of it back; what was spent on it stays counted.
 func TestPurgeBeside(t *testing.T) {

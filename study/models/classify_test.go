@@ -73,6 +73,9 @@ func TestChoose(t *testing.T) {
 		strings.Join(missing, ", "))
 	testkit.Same(t, "of four rows", 4, len(few))
 
+	all, _ := tasks[1].choose(severity, len(severity), "1")
+	testkit.Same(t, "rows that have an answer to show", 9, len(all))
+
 	// Of several labels: a row with none is one of those that have to be there. None alone does not count as a label.
 	several, missing := tasks[0].choose(labelled(0, []int{0, 1}, []int{2}, []int{2}, []int{2}, []int{3}, nil), 3, "1")
 	testkit.Same(t, "missing", []string(nil), missing)
@@ -203,13 +206,12 @@ func TestWarnings(t *testing.T) {
 		tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
 		testkit.OK(t, err)
 		var warned []string
-		c := &Classification{Shots: test.shots, Runs: 1, Split: test.split, Tasks: tasks, Pictures: &Pictures{Store: at.store()},
-			Warn: func(text string) { warned = append(warned, text) }}
+		c := &Classification{Shots: test.shots, Runs: 1, Split: test.split, Tasks: tasks,
+			Pictures: &Pictures{Store: at.store()}, Warn: func(text string) { warned = append(warned, text) }}
 		w.Questions, w.Examples, w.Split = c.Questions, "train", test.split
 		_, err = w.Plan(t.Context())
 		testkit.OK(t, err)
-		same := slices.EqualFunc(warned, test.want, strings.HasPrefix)
-		if !same {
+		if !slices.EqualFunc(warned, test.want, strings.HasPrefix) {
 			t.Errorf("%s: warned of %q, want %q", test.name, warned, test.want)
 		}
 		for _, text := range warned {
@@ -228,8 +230,9 @@ func TestSeeds(t *testing.T) {
 	testkit.OK(t, err)
 	tasks, err := Tasks(manifest.FigSIM(), []string{"severity"}, "")
 	testkit.OK(t, err)
-	c := &Classification{Server: server, Runs: 3, Seed: 5, Split: "test", Tasks: tasks, Pictures: &Pictures{Store: at.store()},
-		Chat: endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
+	c := &Classification{Server: server, Runs: 3, Seed: 5, Split: "test", Tasks: tasks,
+		Pictures: &Pictures{Store: at.store()},
+		Chat:     endpoint.Chat{Model: "m", Dialect: endpoint.VLLM, Decoding: endpoint.Decoding{MaxTokens: 128}}}
 	w.Questions = c.Questions
 	_, err = w.Do(t.Context(), nil)
 	testkit.OK(t, err)
@@ -251,8 +254,11 @@ func TestGiven(t *testing.T) {
 		name, outcome, text string
 		want                []int
 	}{
-		{"ok", "ok", right, []int{4}}, {"cut, with an object", "truncated", right, nil}, {"refused", "refused", right, nil},
-		{"ok, by rules of before", "ok", "no object", nil}, {"no answer", "", "", nil},
+		{"ok", "ok", right, []int{4}},
+		{"cut, with an object", "truncated", right, nil},
+		{"refused", "refused", right, nil},
+		{"ok, by rules of before", "ok", "no object", nil},
+		{"no answer", "", "", nil},
 	} {
 		done := &Done{answers: map[string]workspace.Answer{}}
 		if test.outcome != "" {
