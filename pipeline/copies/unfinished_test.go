@@ -124,6 +124,26 @@ func TestCutOffCopyThatOwesIsOpen(t *testing.T) {
 	s.opens("owes a row", "purge", "few001")
 }
 
+// TestUnfinishedCopyWithItsFilesComesBack: an export that was killed before its last step left a whole copy without a
+// name. A purge removes it, and once more when it is put back.
+func TestUnfinishedCopyWithItsFilesComesBack(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "folder")
+	left, kept := unfinishedPath(filepath.Join(s.dir, "x")), filepath.Join(t.TempDir(), "kept")
+	testkit.OK(t, os.Rename(filepath.Join(s.dir, "x"), left), os.CopyFS(kept, os.DirFS(left)))
+	testkit.Same(t, "at first", state.CopyUnfinished, s.list("x").State)
+	for range 2 {
+		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		testkit.Same(t, "purged", state.CopyClosed, s.list("x").State, err)
+		list, err := os.ReadDir(s.dir)
+		testkit.Same(t, "left", 0, len(list), err)
+		testkit.OK(t, os.CopyFS(left, os.DirFS(kept)))
+		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, left+" stands there again") {
+			t.Errorf("put back: %+v", r)
+		}
+	}
+}
+
 // TestStoppedExportClosesItsRecord: an export that fails or is interrupted takes its folder away and says so, so that
 // no later purge asks for it.
 func TestStoppedExportClosesItsRecord(t *testing.T) {

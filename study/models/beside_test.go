@@ -384,6 +384,7 @@ func TestRoom(t *testing.T) {
 		d := newDesk(at)
 		d.Store.Read = inMemory(t, at)
 		d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+		d.Limits.Cost = 1 // while it is not known what an answer costs, one is asked after the other
 		one := d.question()
 		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
 			for run := range 600 {
@@ -394,7 +395,7 @@ func TestRoom(t *testing.T) {
 			return all, nil
 		}
 		_, _, err := d.does(t)
-		if !errors.Is(err, workspace.ErrInUse) || len(d.asked) < holdMost || len(d.asked) > holdMost+1 {
+		if !errors.Is(err, workspace.ErrInUse) || len(d.asked) != holdMost {
 			t.Errorf("%d questions were asked, error %v", len(d.asked), err)
 		}
 	})

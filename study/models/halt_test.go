@@ -90,12 +90,13 @@ func TestRoomForText(t *testing.T) {
 		d := newDesk(at)
 		d.Store.Read = inMemory(t, at)
 		d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+		d.Limits.Cost = 1 // while it is not known what an answer costs, one is asked after the other
 		text := strings.Repeat("x", each)
 		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
 			return endpoint.Reply{Outcome: endpoint.OK, Text: text}, nil
 		}
 		_, _, err := d.does(t)
-		if n := len(d.asked); !errors.Is(err, workspace.ErrInUse) || n < holdBytes/each || n > holdBytes/each+1 {
+		if n := len(d.asked); !errors.Is(err, workspace.ErrInUse) || n != holdBytes/each {
 			t.Errorf("%d questions were asked, error %v", n, err)
 		}
 	})

@@ -231,9 +231,19 @@ func TestPaperPrompt(t *testing.T) {
 	if _, err := Tasks(manifest.FigSIM(), []string{"severity"}, PaperPrompts); err == nil {
 		t.Error("severity has a prompt of the paper")
 	}
-	other := manifest.Schema{Categories: []manifest.Category{{Name: "figurative", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Allegory"}}}}}
-	if _, err := Tasks(other, []string{AllTasks}, PaperPrompts); err == nil {
-		t.Error("a task of other labels has the prompt of the paper")
+	var same []manifest.Label
+	for i, label := range paperLabels {
+		same = append(same, manifest.Label{Code: fmt.Sprint("P", i), Name: label})
+	}
+	for what, c := range map[string]manifest.Category{
+		"other labels": {Name: "figurative", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Allegory"}}},
+		"another name": {Name: "figures", Kind: manifest.Multi, Labels: same},
+		"one label":    {Name: "figurative", Kind: manifest.Single, Labels: same},
+	} {
+		other := manifest.Schema{Categories: []manifest.Category{c}}
+		if _, err := Tasks(other, []string{AllTasks}, PaperPrompts); err == nil {
+			t.Errorf("a task with %s has the prompt of the paper", what)
+		}
 	}
 }
 
