@@ -236,12 +236,14 @@ func TestCleanFolders(t *testing.T) {
 						t.Errorf("%s: found %+v", state, f)
 					}
 				}
+				// Of two removed posts the release has no digest, so that a photograph might be theirs.
+				asks := state == "alone" && name == "a photograph"
 				for _, o := range r.Open {
-					if strings.HasPrefix(o.Where, dir) {
+					if strings.HasPrefix(o.Where, dir) && !asks {
 						t.Errorf("%s: open %+v", state, o)
 					}
 				}
-				if state != "before" && r.Verdict != Pass {
+				if state != "before" && r.Verdict != map[bool]Verdict{false: Pass, true: Undecided}[asks] {
 					t.Errorf("%s: %s", state, r.Verdict)
 				}
 			}

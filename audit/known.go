@@ -195,8 +195,8 @@ type Known struct {
 	Weak int `json:"weak_texts"`
 	// Published is how many entries of the release have a digest of their image, of any post.
 	Published int `json:"published_digests"`
-	// Unproved are images that were taken for those of posts that stay by their names or rows alone, because not one
-	// digest of a removed post is published.
+	// Unproved are images that were taken for those of posts that stay by their names, rows or looks alone, while there
+	// is a removed post of which no digest is published.
 	Unproved int `json:"unproved_images"`
 }
 
@@ -290,7 +290,7 @@ func (a *audit) decideImage(s *sighting) {
 	}
 	mine := a.claimed(claims, false)
 	k, how := a.imageKnown(s, mine)
-	like, apart := a.looksLike(s, mine)
+	like, rival, apart := a.looksLike(s, mine)
 	switch {
 	case rec != nil && rec.MustGo && !rec.waits:
 		a.finding(FoundImage, rec.name, s.spot(), "its image: %s", rec.why)
@@ -301,6 +301,12 @@ func (a *audit) decideImage(s *sighting) {
 		a.finding(FoundImage, k.name, s.spot(), "%s (%s): %s", cmp.Or(s.what, "its image"), how, k.why)
 	case s.stored:
 		a.decideStored(s, rec, like)
+	case like != nil && rival != nil && rival == mine: // its name or row is believed
+		a.report.Known.Unproved++
+	case like != nil && rival != nil:
+		a.openOf(like.name, where, "look at it, or find out where it comes from",
+			"%s like the image of %s, which was removed, and as much like that of %s, which stays (%d of 64 bits apart)",
+			cmp.Or(s.what, "it looks"), like.name, rival.name, apart)
 	case like != nil:
 		a.openOf(like.name, where, "look at it: it can be another caption on the same picture",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what,
@@ -308,11 +314,16 @@ func (a *audit) decideImage(s *sighting) {
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
-	// What stands in a footer stands in a row as well, which says whose it is.
-	case s.label || a.Workspace != nil || a.report.Known.Digests > 0 || s.side <= iconSide || a.report.Known.MustGo == 0:
-	// Whose name or row an image has may keep it, so the image of another post under it is not seen.
-	case mine != nil:
+	// What stands in a footer stands in a row as well, which says whose it is. A workspace had no other images than those
+	// that it knows.
+	case s.label || a.Workspace != nil || s.side <= iconSide || a.report.Known.Digests == a.report.Known.MustGo:
+	// Whose name, row or looks an image has may keep it, so the image of another post under it is not seen.
+	case mine != nil || a.looksLikeOneThatStays(s):
 		a.report.Known.Unproved++
+	case a.report.Known.Digests > 0:
+		a.open(where, "look at it, or ask the maintainers whether they had the removed images",
+			"an image; the release publishes no digest of %d of the %d removed posts to compare it with",
+			a.report.Known.MustGo-a.report.Known.Digests, a.report.Known.MustGo)
 	case a.report.Known.Published > 0:
 		a.open(where, "look at it, or ask the maintainers whether they had the removed images",
 			"an image; the release publishes no digest of a removed post's image to compare it with")
@@ -377,23 +388,34 @@ func (a *audit) ownImage(s *sighting, mine *known) bool {
 	})
 }
 
-// looksLike returns the removed entry whose image an image looks like, or nil. Templates are shared by many posts, so
-// it need not be that image.
-func (a *audit) looksLike(s *sighting, mine *known) (of *known, apart int) {
+// looksLike returns the removed entry whose image an image looks like, or nil, and the entry that stays whose image it
+// looks like just as much, or nil. Templates are shared by many posts, so it need not be either image.
+func (a *audit) looksLike(s *sighting, mine *known) (of, rival *known, apart int) {
 	k, apart := nearest(a.gone.looks[true], s.hashes)
 	if k == nil || a.ownImage(s, mine) || slices.ContainsFunc(s.digests, a.gone.stays) {
-		return nil, 0
+		return nil, nil, 0
 	}
 	// An image with no claimed entry may be of any post that stays; one with a claimed entry is that entry's if it is
-	// closer to it.
+	// as close to it.
 	rivals, hashes := a.gone.looks[false], s.hashes
 	if mine != nil {
 		rivals, hashes = mine.looks, s.hashes[:1]
 	}
-	if _, closer := nearest(rivals, hashes); closer <= apart {
-		return nil, 0
+	// Saving an image again mostly changes no bit, so it is of the closer one. If both are as close it can be either.
+	rival, closer := nearest(rivals, hashes)
+	switch {
+	case closer < apart:
+		return nil, nil, 0
+	case closer > apart:
+		rival = nil
 	}
-	return k, apart
+	return k, rival, apart
+}
+
+// looksLikeOneThatStays reports whether an image can be a changed copy of that of a post that stays.
+func (a *audit) looksLikeOneThatStays(s *sighting) bool {
+	k, _ := nearest(a.gone.looks[false], s.hashes)
+	return k != nil
 }
 
 // entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; or "".

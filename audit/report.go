@@ -507,7 +507,7 @@ func (r Report) limits() []string {
 		}
 		if k.Unproved > 0 {
 			limits = append(limits, page.Counted(k.Unproved, "image")+
-				" named after posts that stay, or in their rows: nothing shows that these are the images of those posts")
+				" taken for those of posts that stay, by name, row or looks: nothing proves whose they are")
 		}
 		if n := k.Digests - k.Hashes; n > 0 {
 			limits = append(limits, "changed images of "+of(n)+": what recognises them was erased with the post")

@@ -197,7 +197,7 @@ func TestLimits(t *testing.T) {
 			"taken down on request since 26 November 2026", false},
 		{"requests that a workspace knows", Report{Coverage: Coverage{Answered: 5}, Scope: Scope{Workspace: "ws"}},
 			"on request", true},
-		{"names alone", Report{Known: Known{MustGo: 6, Unproved: 5}}, "5 images named after posts that stay", false},
+		{"names alone", Report{Known: Known{MustGo: 6, Unproved: 5}}, "5 images taken for those of posts that stay", false},
 	} {
 		said := slices.ContainsFunc(tt.r.limits(), func(l string) bool { return strings.Contains(l, tt.want) })
 		if said == tt.none {
@@ -217,7 +217,7 @@ func TestNamesAlone(t *testing.T) {
 	r, err := Audit(t.Context(), c)
 	testkit.OK(t, err)
 	if r.Verdict != Pass || r.Known.Unproved != 1 ||
-		!strings.Contains(strings.Join(r.Limits, "\n"), "1 image named after") {
+		!strings.Contains(strings.Join(r.Limits, "\n"), "1 image taken for those") {
 		t.Errorf("%s, %d unproved; limits %q", r.Verdict, r.Known.Unproved, r.Limits)
 	}
 }

@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/policy"
+)
+
+// releaseOf makes a release with digests of these images, and without those of a post whose image is nil.
+func releaseOf(t *testing.T, images map[string][]byte) *manifest.Release {
+	t.Helper()
+	rows := []string{"id,split,figurative,severity,related_content,modality,context,sha256,sha256_stripped,sha256_pixels,phash"}
+	for id, body := range images {
+		digests := ",,,"
+		if body != nil {
+			d, h, err := identify(body)
+			testkit.OK(t, err)
+			digests = fmt.Sprintf("%s,%s,%s,%016x", d.File, d.Stripped, d.Pixels, h.Bits)
+		}
+		rows = append(rows, id+",train,F1,SS6,SR3,M1,C1,"+digests)
+	}
+	dir := t.TempDir()
+	testkit.OK(t,
+		os.WriteFile(filepath.Join(dir, "annotations.csv"), []byte(strings.Join(rows, "\n")+"\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "release.toml"),
+			[]byte("name = \"Demo\"\nversion = \"1.0\"\nmanifest = \"annotations.csv\"\nschema = \"figsim\"\n"), 0o600))
+	r, err := manifest.Open(dir, manifest.Options{})
+	testkit.OK(t, err)
+	_, err = r.Check(t.Context())
+	testkit.OK(t, err)
+	return r
+}
+
+// TestImagesThatNobodyCanTell: an image may be of a removed post, and nothing shows whether it is: NOT DECIDED, with
+// what is known. What an unchanged image, its name or its looks show to be of a post that stays is no question.
+func TestImagesThatNobodyCanTell(t *testing.T) {
+	removed, template := drawn(2), drawn(2)
+	template.Set(3, 3, color.White) // other pixels, the same looks
+	other := drawn(5)
+	digests := map[string][]byte{gonePNG: encodePNG(removed), live1: encodePNG(template), live2: encodePNG(other)}
+	for _, tt := range []struct {
+		name  string
+		file  string
+		body  []byte
+		lacks bool // the release lacks the digest of a removed post
+		want  Verdict
+		says  string // in what is open, or in the limits
+	}{
+		{"a copy of one of two that look the same", "a.jpg", encodeJPEG(removed, 75), false, Undecided,
+			"and as much like that of " + live1 + ", which stays"},
+		{"a copy of the other", "a.jpg", encodeJPEG(template, 75), false, Undecided, gonePNG},
+		{"a copy that is named", live1 + ".jpg", encodeJPEG(template, 75), false, Pass, "1 image"},
+		{"the one that stays", "a.png", encodePNG(template), false, Pass, ""},
+		{"the one that was removed", "a.png", encodePNG(removed), false, Fail, ""},
+		{"a picture of nobody's", "me.png", encodePNG(drawn(9)), false, Pass, ""},
+		{"a picture of nobody's, not all are known", "me.png", encodePNG(drawn(9)), true, Undecided,
+			"no digest of 1 of the 2 removed posts"},
+		{"a copy of one that stays, not all are known", "a.jpg", encodeJPEG(other, 75), true, Pass, "1 image"},
+		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), true, Pass, "1 image"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, images := t.TempDir(), map[string][]byte{goneJPEG: encodePNG(drawn(7))}
+			if tt.lacks {
+				images[goneJPEG] = nil
+			}
+			for id, body := range digests {
+				images[id] = body
+			}
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, tt.file), tt.body, 0o600))
+			now := func() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) }
+			r, err := Audit(t.Context(), Config{Release: releaseOf(t, images), Policy: policy.Default(), Now: now,
+				Files: []string{dir}, Tombstones: []manifest.Tombstone{
+					{ID: gonePNG, State: manifest.StateRemoved, Time: now()},
+					{ID: goneJPEG, State: manifest.StateRemoved, Time: now()}}})
+			testkit.OK(t, err)
+			said := append([]string{}, r.Limits...)
+			for _, o := range r.Open {
+				said = append(said, o.ID+" "+o.What)
+			}
+			if r.Verdict != tt.want || !strings.Contains(strings.Join(said, "\n"), tt.says) {
+				t.Errorf("%s, want %s with %q; findings %+v; said:\n%s", r.Verdict, tt.want, tt.says, r.Findings,
+					strings.Join(said, "\n"))
+			}
+		})
+	}
+}
