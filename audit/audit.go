@@ -234,6 +234,8 @@ type Config struct {
 	Tombstones []manifest.Tombstone // those that the release publishes
 	Policy     policy.Policy
 	Workspace  *workspace.Workspace // nil for none; open for reading
+	// Reopen opens it once more: a command that ends may have put another state.db in its place. Nil: it stays open.
+	Reopen func(context.Context) (*workspace.Workspace, error)
 	// Missing says why there is no workspace although one was named; it is a gap.
 	Missing string
 	Files   []string           // Parquet files, folders and archives to audit besides
@@ -247,24 +249,21 @@ type Config struct {
 	OnWait  func(polite.Wait)
 }
 
-// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the
-// context's, *reddit.Denied, an unreadable release. A file that is only partly readable is open in the report. With an
-// error of the context comes what was found up to then, without a verdict.
-func Audit(ctx context.Context, c Config) (Report, error) { return newAudit(c).run(ctx) }
-
-func (a *audit) run(ctx context.Context) (Report, error) {
+// run looks once.
+func (a *audit) run(ctx context.Context) error {
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
 	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.decide,
 		a.scanAll} {
 		if err := step(ctx); err != nil {
 			a.report.Findings, a.report.Scope.LookedAt = findingsOf(a.found), int(a.lookedAt.Load())
-			return a.report, err
+			return err
 		}
 	}
-	return a.conclude(), nil
+	a.conclude()
+	return nil
 }
 
-// An audit is one call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
+// An audit is one look of a call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
 type audit struct {
 	Config
 	order    []*evidence // on the posts of the release, then on others that the files name
@@ -276,16 +275,18 @@ type audit struct {
 	images   int                            // that the workspace keeps
 	rows     int
 	gone     goneContent
-	removed  map[string]*evidence      // on entries whose image was removed from a post that is live, by row
-	removals *auditlog.Removals        // what the log has of them
-	copies   map[string]auditlog.Event // by the digest of their path: those that no record closed
-	foreign  []string                  // what state.db has that this program does not make
-	audited  auditlog.Event            // the last audit on record; none if a run or a purge was since
-	lost     int64                     // until when answers may be missing from the log, in Unix seconds
-	sealed   bool                      // no run is at work on the workspace, and the last one ended well
-	unwrote  bool                      // the workspace knows that rows are missing in its dataset
-	began    bool                      // the last job in the log has no end there
-	cutOff   bool                      // a job that did not end well followed the last export, by the log
+	removed  map[string]*evidence                // on entries whose image was removed from a post that is live, by row
+	removals *auditlog.Removals                  // what the log has of them
+	copies   map[string]auditlog.Event           // by the digest of their path: those that no record closed
+	foreign  []string                            // what state.db has that this program does not make
+	audited  auditlog.Event                      // the last audit on record; none if a run or a purge was since
+	lost     int64                               // until when answers may be missing from the log, in Unix seconds
+	sealed   bool                                // no run is at work on the workspace, and the last one ended well
+	moved    bool                                // another seal took the place of that one meanwhile
+	answers  map[manifest.PostID]*policy.Verdict // of Reddit, which an earlier look asked for; nil for none
+	unwrote  bool                                // the workspace knows that rows are missing in its dataset
+	began    bool                                // the last job in the log has no end there
+	cutOff   bool                                // a job that did not end well followed the last export, by the log
 	lookedAt atomic.Int64
 
 	mu        sync.Mutex // guards the rest
@@ -378,7 +379,13 @@ func (a *audit) askLive(ctx context.Context) error {
 		return nil
 	}
 	posts := func(yield func(*evidence, error) bool) {
-		for i := 0; i < len(a.order) && yield(a.order[i], nil); i++ {
+		for i := 0; i < len(a.order); i++ {
+			e := a.order[i]
+			if known := a.answers[e.ID]; known != nil {
+				e.live = known
+			} else if !yield(e, nil) {
+				return
+			}
 		}
 	}
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID },

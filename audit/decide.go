@@ -132,7 +132,11 @@ func (a *audit) tellOpen() {
 		}
 		r.Open = append(r.Open, o)
 	}
-	slices.SortFunc(r.Open, func(x, y Open) int {
+	sortOpen(r.Open)
+}
+
+func sortOpen(open []Open) {
+	slices.SortFunc(open, func(x, y Open) int {
 		return cmp.Or(cmp.Compare(x.Where, y.Where), cmp.Compare(x.ID, y.ID), cmp.Compare(x.What, y.What))
 	})
 }
@@ -369,7 +373,7 @@ func (a *audit) tellGrant() {
 }
 
 // conclude sorts the report and gives the verdict.
-func (a *audit) conclude() Report {
+func (a *audit) conclude() {
 	r := &a.report
 	if a.Missing != "" {
 		a.open("workspace", "make it readable, and audit again", "%s", a.Missing)
@@ -397,7 +401,6 @@ func (a *audit) conclude() Report {
 	}
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	a.tellAudited()
-	return *r
 }
 
 // verdictOf says what the lists of a report come to.

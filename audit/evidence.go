@@ -60,7 +60,9 @@ type past struct {
 func (a *audit) decidePost(e *evidence, was past) {
 	s, by := e.Standing, "as Reddit said last"
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
-		if e.entry && was.State.Gone() && !s.State.Gone() {
+		// An edition that lacked the post made the workspace forget the answer, and not its tombstone.
+		knows := e.stone != nil && !e.stone.Readmitted
+		if e.entry && was.State.Gone() && !s.State.Gone() && !knows {
 			a.changed(string(e.ID), state.StateFile, doRun,
 				"record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
 				*e.Record, withReason(was.State, was.Reason))

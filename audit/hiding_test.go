@@ -78,9 +78,8 @@ func (w *world) learns(t *testing.T, files ...string) (r Report, known [4]int) {
 	c := w.config
 	c.Workspace, c.Files = ws, files
 	a := newAudit(c)
-	r, err = a.run(t.Context())
-	testkit.OK(t, err)
-	return r, [4]int{len(a.gone.marks), len(a.gone.looks[true]), len(a.gone.looks[false]), len(a.gone.wide)}
+	testkit.OK(t, a.run(t.Context()))
+	return a.report, [4]int{len(a.gone.marks), len(a.gone.looks[true]), len(a.gone.looks[false]), len(a.gone.wide)}
 }
 
 // cutFolder takes from a report what it says of the files in a folder.

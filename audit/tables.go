@@ -214,7 +214,8 @@ func (w walker) database(p place, all *io.SectionReader) error {
 	if ours && p.src.name == "" || err == nil && p.src.name == state.StateFile {
 		return err
 	}
-	w.raw(p, all) // what is left between the rows of its pages
+	p.src.mayName = p.src.mayName || own // a damaged one has the same tombstones
+	w.raw(p, all)                        // what is left between the rows of its pages
 	return err
 }
 

@@ -201,11 +201,14 @@ func readCheckpoint(name string) ([]byte, error) {
 }
 
 func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags) (audit.Report, error) {
-	ws, err := workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	open := func(ctx context.Context) (*workspace.Workspace, error) {
+		return workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
+	}
+	ws, err := open(ctx)
 	switch {
 	case err == nil:
 		defer ws.Close()
-		config.Workspace = ws
+		config.Workspace, config.Reopen = ws, open
 	case ctx.Err() != nil:
 		return audit.Report{}, ctx.Err()
 	case !errors.Is(err, workspace.ErrNoWorkspace):

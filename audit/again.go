@@ -1,0 +1,109 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// maxLooks is how often an audit looks while a command changes the workspace.
+const maxLooks = 3
+
+// Audit searches for content that must be gone. It changes nothing. Its error is one that keeps it from judging: the
+// context's, *reddit.Denied, an unreadable release, workspace.ErrInUse. A file that is only partly readable is open in
+// the report. With an error of the context comes what was found up to then, without a verdict.
+//
+// A command may change the workspace meanwhile: then records and files are of two moments, and what does not fit
+// together is nobody's fault. An audit during which the seal changed, or that finds something where there is no seal,
+// looks again, and does not ask Reddit twice. What two looks in a row did not both find is open.
+func Audit(ctx context.Context, c Config) (Report, error) {
+	var last *audit // the look before
+	for look := 1; ; look++ {
+		a, err := lookOnce(ctx, c, last)
+		switch {
+		case ctx.Err() != nil || a.steady(err):
+			return a.report, err
+		case err != nil && look >= maxLooks:
+			return a.report, fmt.Errorf("%w: a command changed it while it was audited: %w", workspace.ErrInUse, err)
+		case err == nil && last != nil && (look >= maxLooks || !a.sealed && !a.moved):
+			return a.agreed(last.report), nil
+		case err == nil:
+			last = a
+		}
+	}
+}
+
+// lookOnce audits once, with the answers of Reddit that an earlier look has.
+func lookOnce(ctx context.Context, c Config, earlier *audit) (*audit, error) {
+	if earlier != nil && c.Reopen != nil {
+		ws, err := c.Reopen(ctx)
+		if err != nil {
+			a := newAudit(c)
+			a.moved = true
+			return a, err
+		}
+		defer ws.Close()
+		c.Workspace = ws
+	}
+	a := newAudit(c)
+	if earlier != nil {
+		a.answers = map[manifest.PostID]*policy.Verdict{}
+		for _, e := range earlier.order {
+			a.answers[e.ID] = e.live
+		}
+	}
+	before := a.sealNow(ctx)
+	err := a.run(ctx)
+	a.moved = a.sealNow(ctx) != before
+	return a, err
+}
+
+// sealNow names the seal that the workspace has now; "" for none.
+func (a *audit) sealNow(ctx context.Context) string {
+	if a.Workspace == nil {
+		return ""
+	}
+	seal, _, _ := a.Workspace.ReadSeal(ctx) // what cannot be read, the audit says
+	return seal.Sum
+}
+
+// steady reports whether what this look found can stand: nothing changed meanwhile, or there is nothing to doubt.
+func (a *audit) steady(err error) bool {
+	switch {
+	case a.Workspace == nil, a.sealed && !a.moved:
+		return true
+	case err != nil:
+		return !a.moved
+	}
+	return a.report.Verdict != Fail && !slices.ContainsFunc(a.report.Duties, func(d Duty) bool { return d.Late })
+}
+
+// agreed is the report with what an earlier one found as well; what only this one found is open.
+func (a *audit) agreed(earlier Report) Report {
+	const (
+		changes = "; a command changed the workspace, and a moment before this was not so"
+		wait    = "audit again when no other command is at work on the workspace"
+	)
+	r := a.report
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
+		if slices.ContainsFunc(earlier.Findings, func(was Finding) bool { return was.ID == f.ID && was.Where == f.Where }) {
+			return false
+		}
+		r.Open = append(r.Open, Open{f.ID, f.Where, f.What[0] + changes, wait})
+		return true
+	})
+	for i, d := range r.Duties {
+		same := func(was Duty) bool { return was.Late && was.Kind == d.Kind && was.Where == d.Where }
+		if d.Late && !slices.ContainsFunc(earlier.Duties, same) {
+			r.Duties[i].Late = false
+			r.Open = append(r.Open, Open{"", d.Where, d.What + changes, wait})
+		}
+	}
+	sortOpen(r.Open)
+	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
+	return r
+}
