@@ -70,11 +70,25 @@ const (
 // writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
 // seal it compares the files with the state and the log. A file or folder that cannot be read is reported as damage, and
 // nothing is said of what is in it. The error is ErrNoWorkspace, *fileversion.Other, the context's or one
-// of the disk, and ErrInUse when a file looks damaged and a command opened or closed the workspace meanwhile.
+// of the disk, and ErrInUse when a file looks damaged and a command was at work on it meanwhile.
 func Workspace(ctx context.Context, dir string) (Report, error) {
+	first, sealed, err := look(ctx, dir)
+	if err != nil || first.Whole || sealed {
+		return first, err
+	}
+	// Without a seal a command may be at work, and then another file is half written at the next look.
+	second, sealed, err := look(ctx, dir)
+	if err == nil && !second.Whole && !sealed && !slices.Equal(first.Damage, second.Damage) {
+		err = fmt.Errorf("verify %s: %w: a command is changing it", first.Workspace, workspace.ErrInUse)
+	}
+	return second, err
+}
+
+// look is one look at all files of a workspace, and reports whether it is sealed.
+func look(ctx context.Context, dir string) (r Report, sealed bool, err error) {
 	files, err := workspace.Open(ctx, dir, workspace.Options{ReadOnly: true, FilesOnly: true})
 	if err != nil {
-		return Report{}, err
+		return Report{}, false, err
 	}
 	defer files.Close()
 	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
@@ -85,25 +99,25 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 	seal, sealed, unsealed := files.ReadSeal(ctx)
 	// Tests open the workspace here, between the seal and the files.
 	if err := durable.Step(ctx, "verify", state.SealFile); err != nil {
-		return Report{}, err
+		return Report{}, false, err
 	}
 	if err := v.list(ctx); err != nil {
-		return Report{}, err
+		return Report{}, false, err
 	}
 	v.seal(ctx, seal, sealed, unsealed)
 	v.key()
 	if err := v.state(ctx, dir); err != nil {
-		return Report{}, err
+		return Report{}, false, err
 	}
 	v.strays()
 	// A writer that came or went meanwhile explains any damage: the seal is read again to know.
 	later, still, err := files.ReadSeal(ctx)
 	if ctx.Err() != nil {
-		return Report{}, ctx.Err()
+		return Report{}, false, ctx.Err()
 	}
-	r := v.report
+	r = v.report
 	if len(r.Damage) > 0 && (still != sealed || later.Sum != seal.Sum || (err == nil) != (unsealed == nil)) {
-		return Report{}, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace,
+		return Report{}, false, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace,
 			workspace.ErrInUse)
 	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int {
@@ -112,10 +126,10 @@ func Workspace(ctx context.Context, dir string) (Report, error) {
 	})
 	// Notes are not damage: they say what the next run mends by itself.
 	r.Whole = len(r.Damage) == 0
-	return r, nil
+	return r, sealed, nil
 }
 
-// A verification is one call of Workspace. What it finds after its context has ended does not count.
+// A verification is one look. What it finds after its context has ended does not count.
 type verification struct {
 	files     *workspace.Workspace // without state.db
 	report    Report

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"rehydrate/audit/verify"
+	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
@@ -137,5 +139,37 @@ func TestChangedBefore(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, "state.db"), older, 0o600))
 	if r := reopened(); !r.Whole {
 		t.Errorf("an older one: %+v", r.Damage)
+	}
+}
+
+// TestWorkspaceBesideACommand: without a seal, damage that is another at the next look is that of a file that a command
+// is writing. Damage that stays is damage.
+func TestWorkspaceBesideACommand(t *testing.T) {
+	half := func(whole []byte) []byte { return whole[:len(whole)/2] }
+	other := func(whole []byte) []byte { return []byte("no database") }
+	whole := func(whole []byte) []byte { return whole }
+	for name, tt := range map[string]struct {
+		state [2]func(whole []byte) []byte // of state.db, at each look
+		want  error
+		whole bool
+	}{
+		"it changes":     {[2]func([]byte) []byte{half, other}, workspace.ErrInUse, false},
+		"it is finished": {[2]func([]byte) []byte{half, whole}, nil, true},
+		"it stays":       {[2]func([]byte) []byte{half, half}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, looks := made(t), 0
+			file := filepath.Join(dir, "state.db")
+			body, err := os.ReadFile(file)
+			testkit.OK(t, err, os.Remove(filepath.Join(dir, "audit/seal.json")))
+			ctx := context.WithValue(t.Context(), durable.HookKey{}, func(string, string) error {
+				looks++
+				return os.WriteFile(file, tt.state[looks-1](body), 0o600)
+			})
+			r, err := verify.Workspace(ctx, dir)
+			if !errors.Is(err, tt.want) || looks != 2 || r.Whole != tt.whole {
+				t.Errorf("%v after %d looks, want %v, whole %v: %+v", err, looks, tt.want, tt.whole, r.Damage)
+			}
+		})
 	}
 }
