@@ -94,7 +94,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	case e.published != nil && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)]:
 		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "",
 			"by the release's tombstone of "+dayOf(e.published.Time)
-	case e.stone != nil && !(e.stone.Readmitted && a.Policy.Readmits(e.stone.State, e.stone.Reason)):
+	case e.stone != nil && !state.Suspended(*e.stone, a.Policy):
 		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason,
 			"by the workspace's tombstone of "+dayOf(e.stone.Time)
 	case e.kept != nil:

@@ -90,7 +90,7 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	r.stones = make(state.Holding, len(all))
 	var again []manifest.PostID
 	for _, t := range all {
-		if r.suspends(t) {
+		if state.Suspended(t, r.Policy) {
 			continue
 		}
 		if t.Readmitted { // the policy no longer lets it come back
@@ -99,11 +99,6 @@ func (r *run) holdTombstones(ctx context.Context) error {
 		r.stones[t.ID] = t
 	}
 	return r.Workspace.SetReadmitted(ctx, false, again...)
-}
-
-// suspends reports whether a tombstone does not hold: its post came back, and the policy lets it.
-func (r *run) suspends(t workspace.Tombstone) bool {
-	return t.Readmitted && r.Policy.Readmits(t.State, t.Reason)
 }
 
 // takeHeard takes over what audits heard of posts: a post that was live is withheld, until a sweep or an offline purge

@@ -125,16 +125,7 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 
 // suppose reads the tombstones that would hold in a job, which open stores.
 func (r *run) suppose(ctx context.Context) (err error) {
-	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Now())
-	if err != nil {
-		return err
-	}
-	all, err := r.Workspace.Tombstones(ctx)
-	for _, t := range all {
-		if t.Readmitted && !r.suspends(t) {
-			r.stones[t.ID] = t
-		}
-	}
+	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Policy, r.Now())
 	return err
 }
 

@@ -289,7 +289,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
 	stones := slices.Clone(p.Config.Tombstones)
 	if p.Workspace != nil {
-		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Now)
+		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
 		if err != nil {
 			return nil, err
 		}

@@ -128,7 +128,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		return err
 	}
 	j.Policy = e.Policy
-	j.Tombstones, err = state.Stones(ctx, e.Workspace, e.Release, e.Tombstones, e.Now())
+	j.Tombstones, err = state.Stones(ctx, e.Workspace, e.Release, e.Tombstones, e.Policy, e.Now())
 	if err != nil {
 		return err
 	}

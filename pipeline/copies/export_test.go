@@ -77,6 +77,11 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		{"a tombstone of the release", func(_ *site, c *Config) {
 			c.Tombstones = []manifest.Tombstone{{ID: "few002", State: manifest.StateRemoved, Time: now.Add(-time.Hour)}}
 		}, "1 of its rows are of posts that are gone or held back"},
+		{"a tombstone that the policy puts in force again", func(s *site, _ *Config) {
+			testkit.OK(s, s.ws.AddTombstones(s.Context(), []workspace.Tombstone{{Reason: "moderator",
+				Tombstone: manifest.Tombstone{ID: "few002", State: manifest.StateRemoved, Time: now.Add(-time.Hour)}}}),
+				s.ws.SetReadmitted(s.Context(), true, "few002"))
+		}, "1 of its rows are of posts that are gone or held back"},
 		{"in quarantine", func(s *site, _ *Config) {
 			testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: "few001", State: manifest.StateHeld,
 				Reason: "quarantine", CheckedAt: now, LiveAt: now}}))

@@ -190,13 +190,18 @@ func keptTombstones(ws *workspace.Workspace, have Holding,
 	return kept, nil
 }
 
-// Stones returns the tombstones that hold when a release is worked on: those of the workspace, and OtherTombstones.
+// Suspended reports whether a tombstone does not hold under a policy: its post came back, and the policy lets it.
+func Suspended(t workspace.Tombstone, p policy.Policy) bool { return t.Readmitted && p.Readmits(t.State, t.Reason) }
+
+// Stones returns the tombstones that hold when a release is worked on: those of the workspace, with the suspended ones
+// that the release's policy does not let come back, and OtherTombstones.
 func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
-	published []manifest.Tombstone, now time.Time) (Holding, error) {
-	hold, err := HoldingTombstones(ctx, ws)
+	published []manifest.Tombstone, p policy.Policy, now time.Time) (Holding, error) {
+	hold, err := tombstonesByPost(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(hold, func(_ manifest.PostID, t workspace.Tombstone) bool { return Suspended(t, p) })
 	more, err := OtherTombstones(ctx, ws, rel, published, now)
 	for _, t := range more {
 		hold[t.ID] = t

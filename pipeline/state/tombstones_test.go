@@ -65,8 +65,13 @@ func TestTombstonesThatHold(t *testing.T) {
 	testkit.Same(t, "of the file alone", []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "file3",
 		State: manifest.StateDeleted, Time: noon}}}, kept, err)
 	hold, err = Stones(ctx, ws, nil, []manifest.Tombstone{stone("pub4", 0, "").Tombstone,
-		stone("back2", 5, "").Tombstone}, noon)
+		stone("back2", 5, "").Tombstone}, policy.Default(), noon)
 	testkit.Same(t, "with the release's", "aaa1 back2 file3 pub4", heldBy(hold), err)
+	lenient := policy.Policy{Reddit: policy.Reddit{Readmit: policy.ReadmitModerator}}
+	for want, p := range map[string]policy.Policy{"aaa1 file3": lenient, "aaa1 back2 file3": policy.Default()} {
+		hold, err = Stones(ctx, ws, nil, nil, p, noon)
+		testkit.Same(t, "where readmit is "+string(p.Reddit.Readmit), want, heldBy(hold), err)
+	}
 	list, err = ListTombstones(ctx, ws, nil, noon)
 	testkit.Same(t, "list with the file", "aaa1 holds, back2 suspended, file3 holds", listed(list), err)
 	testkit.Same(t, "those that hold", 2, len(Holds(list)))
@@ -145,7 +150,7 @@ func TestLift(t *testing.T) {
 	}
 	more, err = OtherTombstones(ctx, ws, rel, nil, noon)
 	testkit.Same(t, "what holds again", []workspace.Tombstone{stone("aaa1", 0, "moderator")}, more, err)
-	hold, err = Stones(ctx, ws, rel, nil, noon)
+	hold, err = Stones(ctx, ws, rel, nil, policy.Default(), noon)
 	testkit.Same(t, "all that hold", "aaa1 bbb2", heldBy(hold), err)
 	list, err = ListTombstones(ctx, ws, rel, noon)
 	testkit.OK(t, err)
