@@ -98,6 +98,9 @@ func (g *gatherer) inspect(ctx context.Context, rec workspace.Record, s step) (s
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
 		return g.terms.refused(rec, s.source, f), nil
 	}
+	if err == nil && s.same { // else it is not known from which host it came
+		err = g.Workspace.SetLimits(ctx, rec.Key, g.terms.limits)
+	}
 	return s, err
 }
 

@@ -113,7 +113,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if f := g.terms.compare(j.entry, img); f != nil {
 		return f
 	}
-	if f := g.terms.removed.refuses(g.Policy, j.entry.ID, img); f != nil {
+	if f := g.terms.removed.Refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f
 	}
 	if j.stored {

@@ -52,7 +52,7 @@ type gatherer struct {
 	keepTexts    bool         // keep the text of each reading that is replaced: see ReadAgain
 }
 
-func (r *run) newGatherer(removed removedPictures, keepTexts bool) *gatherer {
+func (r *run) newGatherer(removed state.RemovedPictures, keepTexts bool) *gatherer {
 	g := &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes() / 2),
 		keepTexts: keepTexts, known: hosts{byHost: map[string]*host{}}}
@@ -69,7 +69,7 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 	if err != nil {
 		return err
 	}
-	removed, err := r.findRemovedPictures(ctx)
+	removed, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
 	}

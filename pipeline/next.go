@@ -18,21 +18,13 @@ type terms struct {
 	policy  policy.Policy
 	limits  string // what the policy allows of images, as Image.Limits has it
 	retry   []string
-	removed removedPictures
+	removed state.RemovedPictures
 	reader  *reading.Reader // nil where the job reads no image
 }
 
 // newTerms are those of a job that reads by reader, nil where it reads nothing.
-func newTerms(c Config, removed removedPictures, reader *reading.Reader) terms {
-	im := c.Policy.Images
-	limits := fmt.Sprint(im.MaxBytes, im.MaxPixels, im.MaxSide)
-	for _, h := range im.Hosts {
-		limits += " " + h.Name
-	}
-	for _, p := range im.Placeholders {
-		limits += fmt.Sprintf(" %+v", p)
-	}
-	return terms{policy: c.Policy, limits: limits, retry: c.Retry, removed: removed, reader: reader}
+func newTerms(c Config, removed state.RemovedPictures, reader *reading.Reader) terms {
+	return terms{policy: c.Policy, limits: c.Policy.ImageLimits(), retry: c.Retry, removed: removed, reader: reader}
 }
 
 // An answer is what is known of an entry's post when its next step is decided.
@@ -152,7 +144,7 @@ func (t terms) unfit(rec workspace.Record) *policy.Fault {
 	if f := t.compare(rec.Entry, img); f != nil {
 		return f
 	}
-	if f := t.removed.refuses(t.policy, rec.ID, img); f != nil {
+	if f := t.removed.Refuses(t.policy, rec.ID, img); f != nil {
 		return f
 	}
 	header := picture.Info{Format: img.Format, Width: img.Width, Height: img.Height}
@@ -209,7 +201,7 @@ func (t terms) attempt(e manifest.Entry, source string, reason manifest.Reason) 
 	by := []any{t.limits, e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash, t.policy.Dedupe.HashRadius}
 	switch reason {
 	case policy.SameAsRemoved:
-		by = append(by, slices.Contains(t.policy.Images.AllowSame, e.ID), t.removed.digests())
+		by = append(by, slices.Contains(t.policy.Images.AllowSame, e.ID), t.removed.Digests())
 	case policy.RobotsTag: // another policy may take it
 		var respected []string
 		for _, h := range t.policy.Images.Hosts {

@@ -10,6 +10,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reading"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -17,7 +18,7 @@ import (
 // testTerms are those of a job that reads with the engine A; the picture "down" was taken down with the post "gone".
 func testTerms() terms {
 	c := Config{Policy: policy.Default(), OCR: &fakeOCR{name: "A"}}
-	return newTerms(c, removedPictures{"down": "gone"}, reading.New(c.OCR, c.Policy))
+	return newTerms(c, state.RemovedPictures{"down": "gone"}, reading.New(c.OCR, c.Policy))
 }
 
 // entryHere is an entry with an image from the place "here" that was read by the engine A.
@@ -223,7 +224,7 @@ func TestAttemptNamesAllThatDecides(t *testing.T) {
 			different("a host that is respected", other, e, "here")
 		}
 		other = base
-		other.removed = removedPictures{"down": "gone", "more": "gone"}
+		other.removed = state.RemovedPictures{"down": "gone", "more": "gone"}
 		if reason == policy.SameAsRemoved {
 			different("a picture that was taken down", other, e, "here")
 			other = base

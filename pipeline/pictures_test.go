@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
 // TestAnyDigestMakesTheSamePicture: any one of the three digests makes two images the same picture.
 func TestAnyDigestMakesTheSamePicture(t *testing.T) {
-	down := removedPictures{"file": "aaa", "stripped": "aaa", "pixels": "aaa"}
+	down := state.RemovedPictures{"file": "aaa", "stripped": "aaa", "pixels": "aaa"}
 	for _, tt := range []struct {
 		id   manifest.PostID
 		img  workspace.Image
@@ -24,7 +25,7 @@ func TestAnyDigestMakesTheSamePicture(t *testing.T) {
 		{"free", workspace.Image{SHA256: "stripped"}, false},
 	} {
 		p := policy.Policy{Images: policy.Images{AllowSame: []manifest.PostID{"free"}}}
-		if f := down.refuses(p, tt.id, tt.img); (f != nil) != tt.same {
+		if f := down.Refuses(p, tt.id, tt.img); (f != nil) != tt.same {
 			t.Errorf("%s with %+v: %v, want the same %v", tt.id, tt.img, f, tt.same)
 		}
 	}

@@ -98,7 +98,7 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	if err := r.suppose(ctx); err != nil {
 		return err
 	}
-	removed, err := r.findRemovedPictures(ctx)
+	removed, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
-	removed, err := r.findRemovedPictures(ctx)
+	removed, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
 	if err != nil {
 		return plan, err
 	}
@@ -281,7 +281,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		return plan, err
 	}
 	e := erasing{plan: &plan, erased: erased, lost: lost, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
-		return removed.refuses(r.Policy, rec.ID, *rec.Image)
+		return removed.Refuses(r.Policy, rec.ID, *rec.Image)
 	}, planned: map[manifest.PostID]int{}, refused: map[string]state.GonePost{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
 	plan.Rows, err = r.supposeTakeOut(ctx, after)

@@ -229,8 +229,7 @@ func (c *command) underRelease(ctx context.Context, f *modelFlags, work *models.
 	}
 	// The release may be newer than the last run.
 	work.Rules = func(ctx context.Context, ws *workspace.Workspace, j *state.Judge) (err error) {
-		j.Policy = config.Policy
-		j.Tombstones, err = state.Stones(ctx, ws, config.Release, config.Tombstones, config.Policy, j.Now)
+		*j, err = state.JudgeBy(ctx, ws, config.Release, config.Tombstones, config.Policy, j.Now)
 		return err
 	}
 	work.Refresh = func(ctx context.Context, ws *workspace.Workspace) error { return c.recheck(ctx, ws, config, f) }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -72,7 +74,8 @@ func newOrder(t *testing.T) Order {
 	testkit.OK(t, ws.SetPosts(ctx, posts), ws.SetResults(ctx, results))
 	// The dataset, which a run writes last.
 	note := state.ExportNote{Inputs: "x", Card: &dataset.Card{Name: rel.Name,
-		Provenance: dataset.Provenance{Release: rel.Name}}}
+		Provenance: dataset.Provenance{Release: rel.Name,
+			OCRParameters: "psm=3, names masked " + strconv.Itoa(language.MaskVersion)}}}
 	sink := func(name string, write func(io.Writer) error) error {
 		f, err := ws.Replace(ctx, path.Join(state.DatasetDir, name), write, nil)
 		note.Files = append(note.Files, f)

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -89,7 +91,7 @@ func (s *site) fill() {
 		var b bytes.Buffer
 		testkit.OK(s, png.Encode(&b, img))
 		stored := workspace.Image{SHA256: state.SHA256(b.Bytes()), OriginalSHA256: digest("original", id),
-			PixelsSHA256: digest("pixels", id), Format: "png",
+			PixelsSHA256: digest("pixels", id), Format: "png", Limits: policy.Default().ImageLimits(),
 			Width: 40 + i, Height: 30, Bytes: int64(b.Len()), PHash: uint64(i) << 40}
 		testkit.OK(s, s.ws.StoreImage(ctx, key, b.Bytes(), stored), s.ws.SetReadings(ctx, workspace.NewReading{Key: key,
 			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: stored.SHA256,
@@ -110,7 +112,8 @@ func (s *site) export(bind workspace.Binding) {
 		note.Files = append(note.Files, f)
 		return err
 	}
-	card := dataset.Card{Name: "Set", Schema: bind.Schema, Provenance: dataset.Provenance{Release: "Set"}}
+	card := dataset.Card{Name: "Set", Schema: bind.Schema, Provenance: dataset.Provenance{Release: "Set",
+		OCRParameters: "psm=3, names masked " + strconv.Itoa(language.MaskVersion)}}
 	for i, split := range bind.Splits {
 		written, err := dataset.WriteShards(sink, bind.Schema, card.Provenance, false, split, []int{2 - i},
 			state.Rows(ctx, s.ws, policy.Default(), split))
@@ -121,6 +124,21 @@ func (s *site) export(bind workspace.Binding) {
 	testkit.OK(s, sink("README.md", func(w io.Writer) error { return dataset.WriteCard(w, card) }),
 		sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) }),
 		state.WriteNote(ctx, s.ws, note))
+}
+
+// showsSame has the image of one post be the one of another, as the record has it.
+func (s *site) showsSame(id, other manifest.PostID) {
+	s.Helper()
+	ctx := s.Context()
+	for rec, err := range s.ws.Records(ctx, workspace.Select{IDs: []manifest.PostID{id}}) {
+		testkit.OK(s, err)
+		img := *rec.Image
+		body, err := s.ws.ReadImage(ctx, rec.Key, img)
+		img.OriginalSHA256 = digest("original", other)
+		testkit.OK(s, err, s.ws.StoreImage(ctx, rec.Key, body, img),
+			s.ws.SetReadings(ctx, workspace.NewReading{Key: rec.Key, Reading: *rec.Reading}),
+			s.ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now}}))
+	}
 }
 
 // config is an export of the dataset to a folder of the site.

@@ -123,12 +123,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	j, err := state.StoredJudge(ctx, e.Workspace, e.Now())
-	if err != nil {
-		return err
-	}
-	j.Policy = e.Policy
-	j.Tombstones, err = state.Stones(ctx, e.Workspace, e.Release, e.Tombstones, e.Policy, e.Now())
+	j, err := state.JudgeBy(ctx, e.Workspace, e.Release, e.Tombstones, e.Policy, e.Now())
 	if err != nil {
 		return err
 	}
@@ -168,6 +163,8 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			why["are of posts last seen live too long ago"]++
 		case res.Reason == "absent_once":
 			why["are of posts that Reddit's last answer left out"]++
+		case res.Reason == state.ReasonStricter:
+			why[state.WhyStricter]++
 		case res.Outcome == manifest.Refused:
 			why["are of posts that the policy does not allow"]++
 		case manifest.PostState(res.Outcome).Gone():
@@ -184,6 +181,12 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	}
 	if changed || len(e.last.Files) > 0 && e.last.Card == nil {
 		all = append(all, "its files are not those that a finished run or purge wrote")
+	}
+	err = state.CheckMasked(ctx, e.Workspace, e.Policy)
+	if errors.Is(err, state.ErrNotMasked) {
+		all = append(all, err.Error())
+	} else if err != nil {
+		return err
 	}
 	if missing > 0 {
 		all = append(all, fmt.Sprintf("%d of its rows are missing: %s", missing, state.WhyUnwritten))

@@ -82,6 +82,21 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 				Tombstone: manifest.Tombstone{ID: "few002", State: manifest.StateRemoved, Time: now.Add(-time.Hour)}}}),
 				s.ws.SetReadmitted(s.Context(), true, "few002"))
 		}, "1 of its rows are of posts that are gone or held back"},
+		{"a picture that was taken down", func(s *site, _ *Config) {
+			s.showsSame("few002", "few001")
+			testkit.OK(s, s.ws.AddTombstones(s.Context(), []workspace.Tombstone{{Reason: "author",
+				Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateDeleted, Time: now}}}))
+		}, "1 of its rows are of posts that the policy does not allow"},
+		{"a host that is not named any more", func(_ *site, c *Config) {
+			c.Policy.Images.Hosts = c.Policy.Images.Hosts[1:]
+		}, "3 of its rows " + state.WhyStricter},
+		{"smaller images", func(_ *site, c *Config) { c.Policy.Images.MaxSide = 41 },
+			"1 of its rows " + state.WhyStricter},
+		{"names in texts", func(s *site, _ *Config) {
+			n, err := state.ReadNote[state.ExportNote](s.Context(), s.ws)
+			n.Card.Provenance.OCRParameters = "psm=3"
+			testkit.OK(s, err, state.WriteNote(s.Context(), s.ws, n))
+		}, state.ErrNotMasked.Error()},
 		{"in quarantine", func(s *site, _ *Config) {
 			testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: "few001", State: manifest.StateHeld,
 				Reason: "quarantine", CheckedAt: now, LiveAt: now}}))

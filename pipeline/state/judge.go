@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"rehydrate/dedupe"
+	"rehydrate/internal/picture"
 	"rehydrate/internal/safely"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
@@ -35,6 +37,7 @@ type Judge struct {
 	Tombstones Holding
 	Now        time.Time
 	heard      HeardNote             // of audits since the last job
+	removed    RemovedPictures       // nil where only jobs' decisions count, which took them out
 	shared     map[manifest.Key]bool // whose image came from too many URLs: the policy takes it for a stand-in
 }
 
@@ -48,7 +51,25 @@ func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (J
 	if err != nil {
 		return Judge{}, err
 	}
-	j := Judge{Policy: p, Tombstones: stones, Now: now}
+	return newJudge(ctx, ws, Judge{Policy: p, Tombstones: stones, Now: now})
+}
+
+// JudgeBy judges by the tombstones and the policy of a release as they are now: it may be newer than the last run.
+// published are its tombstones.
+func JudgeBy(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, published []manifest.Tombstone,
+	p policy.Policy, now time.Time) (Judge, error) {
+	stones, err := Stones(ctx, ws, rel, published, p, now)
+	if err != nil {
+		return Judge{}, err
+	}
+	removed, err := FindRemovedPictures(ctx, ws, stones)
+	if err != nil {
+		return Judge{}, err
+	}
+	return newJudge(ctx, ws, Judge{Policy: p, Tombstones: stones, Now: now, removed: removed})
+}
+
+func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (_ Judge, err error) {
 	j.heard, err = ReadNote[HeardNote](ctx, ws)
 	if err != nil {
 		return Judge{}, err
@@ -173,14 +194,56 @@ func oddity(t workspace.Trouble) string {
 	return what
 }
 
+// ReasonStricter is the reason of a row that is not to leave the workspace: it was let in under another policy, and the
+// present one may not allow its image.
+const ReasonStricter manifest.Reason = "policy_stricter"
+
+// Admits reports whether the policy is known to take a stored image.
+func Admits(p policy.Policy, img workspace.Image) bool {
+	return p.Admits(policy.HeldImage{Limits: img.Limits, Bytes: img.OriginalBytes, SHA256: img.OriginalSHA256,
+		Info: picture.Info{Format: img.Format, Width: img.Width, Height: img.Height}})
+}
+
 // HandedOut is Outcome of a row that is to leave the workspace now: one whose post was not seen live lately, or is gone
-// by what an audit heard, may not.
+// by what an audit heard, may not, nor one whose image the policy does not allow any more.
 func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
 	if h, gone := j.heard.Of(rec.Post); gone {
 		rec.Post.State, rec.Post.Reason = h.State, h.Reason
 	}
 	rec.Result = nil // as if it were to come in
-	return j.Outcome(rec)
+	res := j.Outcome(rec)
+	if res.Outcome != Candidate {
+		return res
+	}
+	if f := j.removed.Refuses(j.Policy, rec.ID, *rec.Image); f != nil {
+		res.Outcome, res.Reason, res.Detail = f.Outcome, f.Reason, f.Detail
+	} else if !Admits(j.Policy, *rec.Image) {
+		res.Outcome, res.Reason, res.Detail = manifest.Refused, ReasonStricter, ""
+	}
+	return res
+}
+
+// A Stricter says that rows were let in under another policy, and that the present one may not allow them.
+type Stricter struct{ Rows int }
+
+func (e *Stricter) Error() string {
+	return fmt.Sprintf("%d of the rows %s", e.Rows, WhyStricter)
+}
+
+// WhyStricter says of rows why they are not handed out.
+const WhyStricter = "came in under another policy.toml, and may not be allowed any more"
+
+// ErrNotMasked means that the texts of the dataset show names, and the present policy wants them masked.
+var ErrNotMasked = errors.New("names in its texts are not masked as policy.toml wants it now")
+
+// CheckMasked fails with ErrNotMasked where the policy has names masked, and the dataset was written without.
+func CheckMasked(ctx context.Context, ws *workspace.Workspace, p policy.Policy) error {
+	last, err := ReadNote[ExportNote](ctx, ws)
+	if err == nil && p.Text.MaskNames && last.Card != nil &&
+		!strings.Contains(last.Card.Provenance.OCRParameters, masking()) {
+		err = ErrNotMasked
+	}
+	return err
 }
 
 // Proven reports whether a digest of the manifest says that an image is the one that was labelled.

@@ -191,7 +191,9 @@ func keptTombstones(ws *workspace.Workspace, have Holding,
 }
 
 // Suspended reports whether a tombstone does not hold under a policy: its post came back, and the policy lets it.
-func Suspended(t workspace.Tombstone, p policy.Policy) bool { return t.Readmitted && p.Readmits(t.State, t.Reason) }
+func Suspended(t workspace.Tombstone, p policy.Policy) bool {
+	return t.Readmitted && p.Readmits(t.State, t.Reason)
+}
 
 // Stones returns the tombstones that hold when a release is worked on: those of the workspace, with the suspended ones
 // that the release's policy does not let come back, and OtherTombstones.

@@ -257,6 +257,13 @@ func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trou
 		func(ctx context.Context, t *tx) { t.putTrouble(ctx, k, trouble) })
 }
 
+// SetLimits notes against which limits the stored image of an entry was held last, as Image.Limits has it.
+func (w *Workspace) SetLimits(ctx context.Context, k manifest.Key, limits string) error {
+	return w.change(ctx, "store the limits of "+k.String(), func(ctx context.Context, t *tx) {
+		t.exec(ctx, "UPDATE image SET limits = ? WHERE id = ? AND image = ?", limits, k.ID, k.Image)
+	})
+}
+
 // ClearTrouble takes back what SetTrouble noted of an entry.
 func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
 	return w.change(ctx, "clear the trouble of "+k.String(), func(ctx context.Context, t *tx) {

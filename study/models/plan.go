@@ -38,6 +38,9 @@ func (w *Work) plan(ctx context.Context, ws *workspace.Workspace) (*plan, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := state.CheckMasked(ctx, ws, judge.Policy); err != nil {
+		return nil, err
+	}
 	p := &plan{Done: Done{answers: map[string]workspace.Answer{}}}
 	examples, err := w.rows(ctx, ws, p, judge)
 	if err != nil || p.stale > 0 { // then the rows will be others
@@ -64,7 +67,7 @@ func (w *Work) rows(
 	if err != nil {
 		return nil, err
 	}
-	missing := 0
+	missing, stricter := 0, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return nil, err
@@ -82,6 +85,9 @@ func (w *Work) rows(
 		case now.Reason == "not_rechecked", now.Reason == "absent_once":
 			p.stale++
 			continue
+		case now.Reason == state.ReasonStricter:
+			stricter++
+			continue
 		default: // gone since the last run
 			continue
 		}
@@ -95,6 +101,9 @@ func (w *Work) rows(
 	}
 	if missing > 0 { // the rest would pass for all
 		return nil, &state.Unwritten{Rows: missing}
+	}
+	if stricter > 0 {
+		return nil, &state.Stricter{Rows: stricter}
 	}
 	return examples, nil
 }
@@ -205,7 +214,7 @@ func still(judge state.Judge, planned, now workspace.Record) error {
 	switch {
 	case result.Outcome == state.Candidate:
 		return nil
-	case result.Reason == "not_rechecked", result.Reason == "absent_once":
+	case result.Reason == "not_rechecked", result.Reason == "absent_once", result.Reason == state.ReasonStricter:
 		return errStale
 	}
 	return errGone
