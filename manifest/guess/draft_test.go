@@ -133,7 +133,10 @@ func TestInitGuesses(t *testing.T) {
 		`not used: "caption": it holds what people wrote, or addresses; --keep "caption" publishes it`,
 		`not used: "empty": all its cells are empty`,
 	}
-	warnings := []string{`column "author" may hold personal data: it was left out of the release's annotations`}
+	warnings := []string{
+		`column "2nd mood" has the labels 2, 3, 4, 5, 6, 7, 8, 9, 10, 11: if they are a scale, set kind = "ordinal" in release.toml`,
+		`column "author" may hold personal data: it was left out of the release's annotations`,
+	}
 	if diff := cmp.Diff([][]string{notes, warnings}, [][]string{d.Notes, d.Warnings}); diff != "" {
 		t.Errorf("notes, warnings (-want +got):\n%s", diff)
 	}

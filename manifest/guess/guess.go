@@ -579,6 +579,7 @@ func (d *guesser) guessCategories() {
 		d.lookAtMissing(c)
 		d.lookAtMerged(c, read)
 		d.lookAtNone(c, category)
+		d.lookAtScale(c, category)
 		if category.Kind == manifest.Multi && sign != d.separator {
 			d.separators[category.Name] = sign
 		}

@@ -689,7 +689,7 @@ func TestInitNumbers(t *testing.T) {
 			`labels of column "label" that are the same number count as one: "0.0" and "0", "1.0" and "+1"`},
 		{"1e5 100000 1E5 2", "100000 100000 100000 2",
 			`labels of column "label" that are the same number count as one: "1e5" and "100000", "100000" and "1E5"`},
-		{"0.0 1.0 2.0 0.0", "0.0 1.0 2.0 0.0", ""},
+		{"0.0 1.0 2.0 0.0", "0.0 1.0 2.0 0.0", `column "label" has the labels 0.0, 1.0, 2.0: if they are a scale`},
 		{"01 1 1.0 01", "01 1 1 01", `labels of column "label" that are the same number count as one: "1" and "1.0"`},
 		{"1|2.0 2 1.0 1", "1|2 2 1 1",
 			`labels of column "label" that are the same number count as one: "2.0" and "2", "1" and "1.0"`},
