@@ -10,6 +10,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/manifest/guess"
 	"rehydrate/study/argilla"
 )
 
@@ -21,6 +22,13 @@ type Agreement struct {
 	// Of an Argilla export only.
 	Records *int     `json:"records,omitempty"`
 	Ignored []string `json:"ignored,omitempty"` // questions that are no category
+	// Order is what the numbers of the annotators follow. Own says that their labels are no release's.
+	Order string `json:"-"`
+	Own   bool   `json:"-"`
+	// Scales are categories whose labels look like a scale, and have no order; SeveralSign is the sign between labels in
+	// cells that were taken for one label. Both ask for a release that says what these labels are.
+	Scales      []string `json:"scales,omitempty"`
+	SeveralSign string   `json:"several_sign,omitempty"`
 	// Where batches were named.
 	Batches []labels.BatchAgreement `json:"batches,omitempty"`
 }
@@ -81,18 +89,21 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	var batches map[manifest.Key]string
 	switch {
 	case len(a.Columns) > 0:
-		like, annotators, out.LeftOut, err = readColumns(ctx, a, like)
+		read, err := readColumns(ctx, a, like)
 		if err != nil {
 			return out, err
 		}
+		like, annotators, out.LeftOut, out.SeveralSign = read.like, read.answers, read.leftOut, read.several
+		out.Order, out.Own = "of --columns", a.Release == ""
 	case len(files) == 1:
 		export, err := readExport(files[0], batch, like)
 		if err != nil {
 			return out, err
 		}
-		annotators, batches = export.Annotators, export.Batches
+		annotators, batches, out.Order = export.Annotators, export.Batches, "in which the export has them"
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
+		out.Order = "of the files"
 		for _, file := range files {
 			all, left, err := ReadAnswers(ctx, file, like)
 			if err != nil {
@@ -117,6 +128,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	if batch != "" && len(batches) == 0 {
 		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
+	out.Scales = scalesOf(like.Schema)
 	out.Agreement, err = labels.Agree(like.Schema, annotators, how)
 	if err != nil {
 		return out, userfile.Faulty(err)
@@ -126,6 +138,20 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		return out, userfile.Wrong("--batch %s: %w", batch, err)
 	}
 	return out, nil
+}
+
+// scalesOf names the categories whose labels look like a scale, but have no order.
+func scalesOf(s manifest.Schema) (names []string) {
+	for _, c := range s.Categories {
+		var codes []string
+		for _, l := range c.Labels {
+			codes = append(codes, l.Code)
+		}
+		if c.Kind == manifest.Single && guess.IsScale(codes) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // leaveUnknown leaves out the answers for what is no entry of the release, and counts those entries. It is an error

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,41 +12,45 @@ import (
 	"rehydrate/manifest/guess"
 )
 
-// readColumns reads the answers of annotators who have a column each in one file. It returns them with a release of the
-// one category that they are about, and how many rows say that they are no answer.
-func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (*manifest.Release, []labels.Answers, int,
-	error) {
+// A columnReading is what annotators answered who have a column each in one file.
+type columnReading struct {
+	like    *manifest.Release // of the one category that they are about
+	answers []labels.Answers
+	leftOut int    // rows that say that they are no answer
+	several string // the sign between the labels of cells that were taken for one label, though they seem to hold several
+}
+
+func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (out columnReading, err error) {
 	switch {
 	case len(a.Files) > 1:
-		return nil, nil, 0, userfile.Wrong("--columns names columns of one file, and there are %d files", len(a.Files))
+		return out, userfile.Wrong("--columns names columns of one file, and there are %d files", len(a.Files))
 	case len(a.Columns) < 2:
-		return nil, nil, 0, userfile.Wrong("--columns needs the columns of two annotators at least, as in --columns A,B")
+		return out, userfile.Wrong("--columns needs the columns of two annotators at least, as in --columns A,B")
 	case a.Release == "" && a.Category != "":
-		return nil, nil, 0, userfile.Wrong("--category needs --release, the release that has the category")
+		return out, userfile.Wrong("--category needs --release, the release that has the category")
 	}
 	values, err := differentValues(ctx, a.Files[0], a.Columns)
 	if err != nil {
-		return nil, nil, 0, userfile.Faulty(err)
+		return out, userfile.Faulty(err)
 	}
 	if a.Release == "" {
-		like, err = labelled(values)
+		out.like, err = labelled(values)
+		out.several = severalSign(values)
 	} else {
-		like, err = ofCategory(like, values, a)
+		out.like, err = ofCategory(like, values, a)
 	}
 	if err != nil {
-		return nil, nil, 0, err
+		return out, err
 	}
-	category := like.Schema.Categories[0].Name
-	var all []labels.Answers
-	left := 0
+	category := out.like.Schema.Categories[0].Name
 	for _, column := range a.Columns {
-		answers, without, err := ReadAnswers(ctx, a.Files[0], like.Naming(map[string]string{category: column}))
+		answers, without, err := ReadAnswers(ctx, a.Files[0], out.like.Naming(map[string]string{category: column}))
 		if err != nil {
-			return nil, nil, 0, err
+			return out, err
 		}
-		all, left = append(all, answers), max(left, without) // the same rows for each
+		out.answers, out.leftOut = append(out.answers, answers), max(out.leftOut, without) // the same rows for each
 	}
-	return like, all, left, nil
+	return out, nil
 }
 
 // differentValues gives the different cells of columns, in order.
@@ -87,33 +92,84 @@ func labelled(values []string) (*manifest.Release, error) {
 	return manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{category}}).Spelling(spellings), nil
 }
 
+// CategoriesOf names the categories of a release that have all labels in columns of a file.
+func CategoriesOf(ctx context.Context, file string, columns []string, release string) (all []string, err error) {
+	values, err := differentValues(ctx, file, columns)
+	if err != nil {
+		return nil, err
+	}
+	r, err := like(ctx, release)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range categoriesWith(r, values) {
+		all = append(all, r.Schema.Categories[i].Name)
+	}
+	return all, nil
+}
+
+// categoriesWith gives the places of the categories that have all values as labels.
+func categoriesWith(r *manifest.Release, values []string) (places []int) {
+	for i := range r.Schema.Categories {
+		isNone := func(text string) bool {
+			_, p := r.Labels(i, r.SplitLabels(i, text, r.Schema.Separator()))
+			return p != nil
+		}
+		if !slices.ContainsFunc(values, isNone) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
 // ofCategory gives the release with the one category that the values are labels of.
 func ofCategory(r *manifest.Release, values []string, a Annotations) (*manifest.Release, error) {
-	var fit, all []string
-	found := -1
+	var all, fit []string
 	for i, c := range r.Schema.Categories {
-		all = append(all, c.Name)
-		isLabel := func(text string) bool {
-			_, p := r.Labels(i, r.SplitLabels(i, text, r.Schema.Separator()))
-			return p == nil
-		}
-		switch {
-		case a.Category == c.Name:
+		if c.Name == a.Category {
 			return r.Only(i), nil
-		case a.Category == "" && !slices.ContainsFunc(values, func(text string) bool { return !isLabel(text) }):
-			fit, found = append(fit, c.Name), i
 		}
+		all = append(all, c.Name)
 	}
-	switch {
-	case a.Category != "":
+	if a.Category != "" {
 		return nil, userfile.Wrong("--category: the release has no category %q; it has %s", a.Category,
 			strings.Join(all, ", "))
-	case len(fit) == 1:
-		return r.Only(found), nil
-	case len(fit) > 1:
-		return nil, userfile.Wrong("the columns have labels of %s: name one with --category", strings.Join(fit, ", "))
 	}
-	return nil,
-		userfile.Wrong("no category of the release has all labels of the columns: name the one that is meant with "+
-			"--category (%s)", strings.Join(all, ", "))
+	found := categoriesWith(r, values)
+	for _, i := range found {
+		fit = append(fit, all[i])
+	}
+	switch len(found) {
+	case 0:
+		return nil,
+			userfile.Wrong("no category of the release has all labels of the columns: name the one that is meant with "+
+				"--category (%s)", strings.Join(all, ", "))
+	case 1:
+		return r.Only(found[0]), nil
+	}
+	return nil, userfile.Wrong("the columns have labels of %s: name one with --category", strings.Join(fit, ", "))
+}
+
+// severalSign gives the sign between the labels of cells that seem to hold several, of which one stands in another cell
+// too; "" for none.
+func severalSign(values []string) string {
+	for _, sign := range manifest.Separators() {
+		cells := make(map[string]int) // by a label, how many have it
+		several := false
+		for _, text := range values {
+			parts := strings.Split(text, sign)
+			for i := range parts {
+				parts[i] = guess.SharedLabel(parts[i])
+			}
+			slices.Sort(parts)
+			for _, part := range slices.Compact(parts) {
+				cells[part]++
+			}
+			several = several || len(parts) > 1 && !slices.Contains(parts, "")
+		}
+		if several && slices.Max(slices.Collect(maps.Values(cells))) > 1 {
+			return sign
+		}
+	}
+	return ""
 }

@@ -27,6 +27,9 @@ func TestColumns(t *testing.T) {
 		"[[category]]\nname = \"other\"\nkind = \"single\"\nlabels = [{code = \"x\"}]\n")
 	write("r/m.csv", "id,tone,other\nabc1,1,x\nabc2,2,x\nabc3,3,x\n")
 	all := []string{"A 1", "A 2", "A 3"}
+	names, err := CategoriesOf(t.Context(), file, all, filepath.Dir(release))
+	testkit.OK(t, err)
+	testkit.Same(t, "categories with their labels", strings.Join(names, ", "), "tone")
 	for _, test := range []struct {
 		of      Annotations
 		entries int
@@ -60,5 +63,40 @@ func TestColumns(t *testing.T) {
 			strings.Join(got.Distances(), ";") != test.says || len(got.Annotators) != len(test.of.Columns) {
 			t.Errorf("%+v: %+v", test.of, got.Agreement)
 		}
+	}
+}
+
+// TestColumnsAsk: columns whose labels may have an order, or that may hold several labels in a cell, are compared label
+// by label, and the answer asks for the release that says what they are.
+func TestColumnsAsk(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	release := func(kind string) string {
+		write(kind+"/m.csv", "id,tone\nabc1,1\nabc2,2\n")
+		return write(kind+"/release.toml", "name = \"p\"\nmanifest = \"m.csv\"\n[[category]]\nname = \"tone\"\nkind = \""+kind+
+			"\"\nlabels = [{code = \"1\"}, {code = \"2\"}, {code = \"3\"}]\n")
+	}
+	for _, test := range []struct {
+		rows, release, scales, sign string
+	}{
+		{"abc1,1,1\nabc2,2,3\nabc3,2,2\n", "", "label", ""},
+		{"abc1,1,1\nabc2,2,3\nabc3,2,2\n", release("single"), "tone", ""},
+		{"abc1,1,1\nabc2,2,3\nabc3,2,2\n", release("ordinal"), "", ""},
+		{"abc1,yes,yes\nabc2,no,yes\nabc3,no,no\n", "", "", ""},
+		{"abc1,sad|numb,sad|numb\nabc2,sad,angry\nabc3,angry,sad\n", "", "", "|"},
+		{"abc1,sad; numb,numb;sad\nabc2,angry,angry\n", "", "", ";"},
+		{"abc1,sad|numb,well\nabc2,well,well\n", "", "", ""},
+		{"abc1,\"well, no\",yes\nabc2,yes,yes\n", "", "", ""},
+	} {
+		file := write("a.csv", "id,A,B\n"+test.rows)
+		got, err := Agree(t.Context(), Annotations{Files: []string{file}, Columns: []string{"A", "B"}, Release: test.release})
+		testkit.OK(t, err)
+		testkit.Same(t, test.rows+test.release, strings.Join(got.Scales, " ")+"/"+got.SeveralSign+"/"+got.Order,
+			test.scales+"/"+test.sign+"/of --columns")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/language"
 	"rehydrate/policy"
+	"rehydrate/study"
 )
 
 func (c *command) initCommand() *cobra.Command {
@@ -108,12 +109,13 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		return err
 	}
 	return c.answer("init", initAnswer{Guesses: draft.Notes, Warnings: draft.Warnings, Written: written,
-		Example: draft.Example, Agreement: agreements(files, draft.Annotators), Dir: dir, Signed: len(signers) > 0,
+		Example: draft.Example, Agreement: agreements(ctx, files, draft.Annotators, dir), Dir: dir, Signed: len(signers) > 0,
 		Labelled: draft.Labelled})
 }
 
-// agreements gives the commands that compare annotators whose columns were left out. Each is about one file.
-func agreements(files []string, annotators [][]string) (commands []string) {
+// agreements gives the commands that compare annotators whose columns were left out, by the labels of the release in dir
+// where it has them. Each is about one file.
+func agreements(ctx context.Context, files []string, annotators [][]string, dir string) (commands []string) {
 	if len(files) > 1 || files[0] == "-" {
 		return nil
 	}
@@ -122,8 +124,16 @@ func agreements(files []string, annotators [][]string) (commands []string) {
 		w := csv.NewWriter(&list)
 		w.Write(columns) // to memory
 		w.Flush()
-		commands = append(commands, typed("rehydrate", "labels", "agreement", files[0], "--columns",
-			strings.TrimSuffix(list.String(), "\n")))
+		args := []string{"rehydrate", "labels", "agreement", files[0], "--columns", strings.TrimSuffix(list.String(), "\n")}
+		// Where the file cannot be read so, the command says why.
+		of, err := study.CategoriesOf(ctx, files[0], columns, dir)
+		if err == nil && len(of) > 0 {
+			args = append(args, "--release", dir)
+		}
+		if len(of) > 1 {
+			args = append(args, "--category", of[0])
+		}
+		commands = append(commands, typed(args...))
 	}
 	return commands
 }
