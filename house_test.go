@@ -112,7 +112,7 @@ var inPipeline = map[string][]string{
 	"pipeline/workspace":         {"auditlog"},
 	"pipeline/dataset":           {"dataset/scan"},
 	"pipeline/dataset/pictures":  {"dataset/scan"},
-	"pipeline/diff":              {"dataset", "dataset/scan", "state"},
+	"pipeline/diff":              {"dataset", "dataset/scan", "state", "workspace"},
 	"pipeline/reddit":            {"reddit/calls"},
 	"pipeline/reddit/sweep":      {"reddit"},
 	"pipeline/language/data":     {"language"},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,14 +50,34 @@ func labelList(list []string) string {
 	return "[" + printable.EscapedLine(strings.Join(list, ", ")) + "]"
 }
 
-func keyText(s string) string {
-	if s == "" {
-		return "none"
+// keyLine is the line, or two where one is too wide, about something that is said of a dataset as a whole. Of values that
+// are too long it has the part from where they differ.
+func keyLine(k diff.KeyChange) string {
+	const most = 64 // fit a terminal of 80 columns beside the key, as digests do
+	old, now := []rune(k.Old), []rune(k.New)
+	if len(old) > most || len(now) > most {
+		same := 0
+		for same < min(len(old), len(now)) && old[same] == now[same] {
+			same++
+		}
+		if from := same - 8; from > 0 { // with a little of what is before it
+			old, now = append([]rune("..."), old[from:]...), append([]rune("..."), now[from:]...)
+		}
 	}
-	const most = 70 // a value of the footer may be long, and comes from anybody
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "..."
+	shown := func(r []rune) string {
+		if len(r) == 0 {
+			return "none"
+		}
+		if len(r) > most {
+			r = append(slices.Clone(r[:most-3]), []rune("...")...)
+		}
+		text := strconv.QuoteToGraphic(string(r))
+		return text[1 : len(text)-1]
 	}
-	text := strconv.QuoteToGraphic(s)
-	return text[1 : len(text)-1]
+	before, after := shown(old), shown(now)
+	key := fmt.Sprintf("%-14s  ", printable.EscapedLine(k.Key))
+	if len(key)+len(before)+len(after)+4 > 80 {
+		return key + before + "\n             -> " + after
+	}
+	return key + before + " -> " + after
 }

@@ -125,7 +125,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"hundred":   func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":      func(list []string) string { return strings.Join(list, ", ") },
 		"kept":      func(s state.Summary) int { return s.Outcomes[manifest.Kept] },
-		"key":       keyText,
+		"key":       keyLine,
 		"labels":    labelList,
 		"lasts":     lasts,
 		"line":      func(v any) string { return printable.EscapedLine(fmt.Sprint(v)) },

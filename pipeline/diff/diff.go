@@ -101,8 +101,10 @@ type Summary struct {
 	WhyElse    []WhyCount  `json:"why_outcomes"`
 	Schema     []KeyChange `json:"schema"`
 	Provenance []KeyChange `json:"provenance"`
+	// Besides has the tombstones and the policy of releases, which a new version may not be needed for.
+	Besides []KeyChange `json:"besides,omitempty"`
 	// Step is Croissant's: major where rows went or changed, minor where rows or columns came, patch where only the
-	// file is another, none.
+	// file is another, none also where tombstones or the policy of a release alone are others: its digest is the same.
 	Step        string   `json:"version_step"`
 	NotCompared []string `json:"not_compared"` // what could not be compared, and why
 }
@@ -328,6 +330,12 @@ func printableAll(list []string) []string {
 // tell adds the outcomes to a change, and takes it into the report.
 func (c *comparison) tell(change Change) {
 	k, why := c.ids[change.ID], [5]string{change.Kind}
+	post, _, _ := strings.Cut(change.ID, "/")
+	for i, s := range c.sides {
+		if k.outcome[i] == nil && k.row[i] == 0 { // the entry left the release
+			k.outcome[i] = s.gone[manifest.PostID(post)]
+		}
+	}
 	change.Old, change.New = k.outcome[before], k.outcome[after]
 	for i, o := range k.outcome {
 		if o != nil {
@@ -350,6 +358,9 @@ func (c *comparison) sum() {
 	if c.tables() {
 		d.Schema = keyChanges(c.schema(old), c.schema(now))
 		d.Provenance = keyChanges(old.provenance, now.provenance)
+		if old.table.isRelease && now.table.isRelease {
+			d.Besides = keyChanges(old.table.besides, now.table.besides)
+		}
 	} else {
 		d.NotCompared = append(d.NotCompared,
 			"images, texts, labels, schema and provenance: not both sides have Parquet files")
@@ -357,7 +368,7 @@ func (c *comparison) sum() {
 	d.NotCompared = append(d.NotCompared, c.lacking()...)
 	// Whoever relies on these rows cannot go on with the new ones.
 	content := d.Lost+d.Images+d.Texts+d.Labels+d.Splits > 0
-	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance) > 0
+	d.Changed = content || d.Gained+d.Outcomes+len(d.Schema)+len(d.Provenance)+len(d.Besides) > 0
 	switch {
 	case content || slices.ContainsFunc(d.Schema, func(k KeyChange) bool { return k.Old != "" }):
 		d.Step = "major"

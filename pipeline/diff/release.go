@@ -2,14 +2,18 @@ package diff
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/state"
+	"rehydrate/policy"
 )
 
 // isRelease reports whether a folder is a release.
@@ -31,6 +35,15 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	t := &table{path: folder, isRelease: true, has: map[string]bool{}, features: map[string]scan.Feature{},
 		types: map[string]string{}, provenance: map[string]string{"release": r.Name, "version": r.Version,
 			"manifest_digest": r.ManifestDigest}}
+	t.gone, err = tombstones(r)
+	if err != nil {
+		return nil, err
+	}
+	pol, err := policyDigest(r)
+	if err != nil {
+		return nil, err
+	}
+	t.besides = map[string]string{"tombstones": strconv.Itoa(len(t.gone)), "policy_digest": pol}
 	t.standard = map[string]*string{"id": &t.last.id, "split": &t.last.split}
 	t.columns = []string{"id", "split"}
 	for _, c := range r.Schema.Categories {
@@ -40,6 +53,11 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 			codes = append(codes, l.Code)
 		}
 		t.features[c.Name] = scan.Feature{Type: "ClassLabel", Names: codes}
+	}
+	for _, f := range manifest.Fields() { // such as digests, whose values are not compared
+		if name := f.String(); r.ColumnOf(name) != "" && t.standard[name] == nil {
+			t.types[name] = "text"
+		}
 	}
 	for _, c := range r.Schema.Columns {
 		t.columns, t.types[c.Name] = append(t.columns, c.Name), c.String()
@@ -52,6 +70,43 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	rows.next, rows.stop = iter.Pull2(r.Entries(ctx))
 	t.reader = rows
 	return t, nil
+}
+
+// tombstones gives why the posts are gone that a release has a tombstone of.
+func tombstones(r *manifest.Release) (gone map[manifest.PostID]*state.Conclusion, err error) {
+	if r.TombstonesPath == "" {
+		return nil, nil
+	}
+	f, _, err := userfile.Open(r.TombstonesPath)
+	if err != nil {
+		return nil, fmt.Errorf("compare: %w", err)
+	}
+	defer f.Close()
+	stones, err := manifest.ReadTombstones(f)
+	if err != nil {
+		return nil, userfile.Faulty(fmt.Errorf("compare %s: %w", r.TombstonesPath, err))
+	}
+	gone = make(map[manifest.PostID]*state.Conclusion)
+	for _, stone := range stones {
+		gone[stone.ID] = &state.Conclusion{Outcome: manifest.Outcome(stone.State)}
+	}
+	return gone, nil
+}
+
+// policyDigest is that of a release's policy, "" for a release without one.
+func policyDigest(r *manifest.Release) (string, error) {
+	if r.PolicyPath == "" {
+		return "", nil
+	}
+	b, err := userfile.Read(r.PolicyPath)
+	if err != nil {
+		return "", fmt.Errorf("compare: %w", err)
+	}
+	p, err := policy.Parse(b, r.PolicyPath)
+	if err != nil {
+		return "", userfile.Faulty(err)
+	}
+	return p.Digest(), nil
 }
 
 // An entryReader reads the entries of a release as the rows of a table.

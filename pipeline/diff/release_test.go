@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/policy"
 )
 
 // TestCompareReleases compares two versions of a release by entries, splits, labels and columns.
@@ -51,5 +52,54 @@ func TestCompareReleases(t *testing.T) {
 	if _, err := Compare(t.Context(), older, release("1.0.0", two, "abc1,0,train,x,3\n")); err == nil ||
 		!strings.Contains(err.Error(), `"x" is not a label of category tone`) {
 		t.Errorf("a release that cannot be read: %v", err)
+	}
+}
+
+// TestCompareBesides: what a takedown changes in a release is told, although its digest stays: tombstones, the policy,
+// and why a row went. Digests that come are columns that come.
+func TestCompareBesides(t *testing.T) {
+	release := func(header, rows, tombstones, mask string) string {
+		dir := t.TempDir()
+		write := func(name, text string) {
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+		write("release.toml", "name = \"r\"\nmanifest = \"a.csv\"\n[[category]]\nname = \"tone\"\nkind = \"single\"\n"+
+			"labels = [{code = \"a\"}]\n")
+		write("a.csv", header+"\n"+rows)
+		write("tombstones.csv", "id,state,time\n"+tombstones)
+		write("policy.toml", strings.Replace(string(policy.DefaultTOML()), "mask_names = true", "mask_names = "+mask, 1))
+		return dir
+	}
+	const both, stone = "abc1,a\nabc2,a\n", "abc2,removed,2026-11-01T00:00:00Z\n"
+	digest := "," + strings.Repeat("0", 64) + "\n"
+	older := release("id,tone", both, "", "true")
+	for _, test := range []struct {
+		name, newer, besides, lost, step string
+		changed                          bool
+	}{
+		{"the same", release("id,tone", both, "", "true"), "", "", "none", false},
+		{"a tombstone", release("id,tone", both, stone, "true"), "tombstones 0>1", "", "none", true},
+		{"another policy", release("id,tone", both, "", "false"), "policy_digest", "", "none", true},
+		{"a row less", release("id,tone", "abc1,a\n", stone, "true"), "tombstones 0>1", "abc2 removed", "major", true},
+		{"digests", release("id,tone,sha256", "abc1,a"+digest+"abc2,a"+digest, "", "true"), "", "", "minor", true},
+	} {
+		report, err := Compare(t.Context(), older, test.newer)
+		testkit.OK(t, err)
+		var besides, lost []string
+		for _, k := range report.Summary.Besides {
+			text := k.Key
+			if len(k.Old) < 64 {
+				text += " " + k.Old + ">" + k.New
+			}
+			besides = append(besides, text)
+		}
+		for _, c := range report.Changes {
+			lost = append(lost, c.ID+" "+string(c.New.Outcome))
+		}
+		testkit.Same(t, test.name, strings.Join(besides, "; "), test.besides)
+		testkit.Same(t, test.name+": lost", strings.Join(lost, "; "), test.lost)
+		if d := report.Summary; d.Step != test.step || d.Changed != test.changed {
+			t.Errorf("%s: step %s, changed %v", test.name, d.Step, d.Changed)
+		}
 	}
 }

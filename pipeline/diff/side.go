@@ -15,15 +15,17 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // A side is one of the two datasets. Of a workspace it is the dataset and the outcomes alone, so that a run may be at
 // work there.
 type side struct {
 	count      SideCount
-	table      *table            // the first one, for its columns; nil without Parquet files
-	provenance map[string]string // what the Parquet files that were read say
-	outcomes   string            // the name of its outcomes.csv, "" without one
+	table      *table                                // the first one, for its columns; nil without Parquet files
+	provenance map[string]string                     // what the Parquet files that were read say
+	outcomes   string                                // the name of its outcomes.csv, "" without one
+	gone       map[manifest.PostID]*state.Conclusion // why posts are gone that it has a tombstone of
 
 	files   []string // tables that are not open yet
 	reading *table   // nil for none
@@ -49,17 +51,42 @@ func openSide(ctx context.Context, name string) (*side, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.reading, s.provenance = s.table, s.table.provenance
+		s.reading, s.provenance, s.gone = s.table, s.table.provenance, s.table.gone
 	default:
 		s.files, s.outcomes, err = filesOf(name)
 		if err != nil {
 			return nil, err
 		}
+		s.gone = tombstonesOf(ctx, name)
 	}
 	if len(s.files) > 0 {
 		err = s.open()
 	}
 	return s, err
+}
+
+// tombstonesOf gives why the posts are gone that a workspace has a tombstone of: an entry that left the release has no
+// outcome there. It gives none of another folder, nor of a workspace that cannot be read.
+func tombstonesOf(ctx context.Context, folder string) map[manifest.PostID]*state.Conclusion {
+	if _, err := os.Stat(filepath.Join(folder, state.StateFile)); err != nil {
+		return nil
+	}
+	ws, err := workspace.Open(ctx, folder, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return nil
+	}
+	defer ws.Close()
+	stones, err := ws.Tombstones(ctx)
+	if err != nil {
+		return nil
+	}
+	gone := make(map[manifest.PostID]*state.Conclusion)
+	for _, stone := range stones {
+		if !stone.Readmitted {
+			gone[stone.ID] = &state.Conclusion{Outcome: manifest.Outcome(stone.State), Reason: stone.Reason}
+		}
+	}
+	return gone
 }
 
 // filesOf returns the Parquet files and the outcomes.csv, empty for none, of a folder: those of a workspace, of a

@@ -10,6 +10,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/dataset/scan"
+	"rehydrate/pipeline/state"
 )
 
 // A table is what two datasets are compared by of a Parquet file that anybody may have written: everything but the
@@ -22,6 +23,10 @@ type table struct {
 	columns []string // of the cells
 
 	isRelease bool // and no Parquet file: there are no images and texts
+	// Of a release: why posts are gone, and what stands beside release.toml and annotations, of which the digest does
+	// not depend.
+	gone    map[manifest.PostID]*state.Conclusion
+	besides map[string]string
 
 	standard   map[string]*string      // where the text of these columns goes; all others are of labels
 	has        map[string]bool         // whether a column of that name is read
