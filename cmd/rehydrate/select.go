@@ -118,7 +118,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 	for _, one := range chooser.Chosen() {
 		rows = append(rows, []string{string(one.ID), one.Month.String(), one.Subreddit})
 	}
-	return c.writeCandidates(ctx, f, rows, chooser.Funnel)
+	return c.writeCandidates(ctx, f, rows, chooser.Funnel, 0)
 }
 
 func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path string) error {
@@ -149,6 +149,7 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	if err := dump.Vacant(f.out); err != nil {
 		return usageError("%w", err)
 	}
+	marked := 0
 	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
 		if err := refuseEnded(ctx, ws); err != nil {
 			return nil, err
@@ -157,13 +158,23 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 			return nil, err
 		}
 		met := map[manifest.PostID]bool{}
+		marks := map[manifest.PostID]bool{}
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
 			if err != nil {
 				return nil, err
 			}
-			if rec.Result != nil && rec.Result.Outcome == manifest.Kept && !met[rec.ID] {
+			switch {
+			case rec.Result == nil || rec.Result.Outcome != manifest.Kept || met[rec.ID]:
+			case rec.Result.Flagged(): // another workspace would have left it out
+				marks[rec.ID] = true
+			default:
 				ids = append(ids, rec.ID)
 				met[rec.ID] = true
+			}
+		}
+		for id := range marks {
+			if !met[id] {
+				marked++
 			}
 		}
 		return ids, nil
@@ -180,15 +191,17 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 		rows = append(rows, []string{string(id)})
 	}
 	funnel.Chosen = len(rows) - 1
-	return c.writeCandidates(ctx, f, rows, funnel)
+	return c.writeCandidates(ctx, f, rows, funnel, marked)
 }
 
-func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]string, funnel dump.Funnel) error {
+// writeCandidates writes the posts that were chosen; marked is how many others a filter marked.
+func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]string, funnel dump.Funnel,
+	marked int) error {
 	name, err := dump.Write(ctx, f.out, rows, funnel)
 	if err != nil {
 		return err
 	}
-	return c.answer("select", selectAnswer{funnel, name, f.after, f.N})
+	return c.answer("select", selectAnswer{funnel, name, f.after, f.N, marked})
 }
 
 // A selectAnswer is what select prints.
@@ -197,4 +210,6 @@ type selectAnswer struct {
 	Out    string `json:"out"`
 	After  bool   `json:"after"`
 	Wanted int    `json:"wanted,omitempty"`
+	// Marked counts, with After, the posts that a filter marked: they are not drawn.
+	Marked int `json:"marked,omitempty"`
 }
