@@ -123,6 +123,12 @@ func (c *command) writeRereadReport(ctx context.Context, name string, r state.Re
 	return nil
 }
 
+// An ocrPlanAnswer is what ocr prints with --dry-run.
+type ocrPlanAnswer struct {
+	pipeline.Workload
+	Start string `json:"-"` // the command that does it
+}
+
 func (c *command) planReread(ctx context.Context, config pipeline.Config, force bool) error {
 	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.Workload, error) {
 		config.Workspace = ws
@@ -131,5 +137,5 @@ func (c *command) planReread(ctx context.Context, config pipeline.Config, force 
 	if err != nil {
 		return err
 	}
-	return c.answer("ocr-plan", plan)
+	return c.answer("ocr-plan", ocrPlanAnswer{plan, c.again("", dryRun)})
 }

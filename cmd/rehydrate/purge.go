@@ -91,7 +91,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		config.Tombstones = append(config.Tombstones, more...)
 	}
 	if f.dryRun {
-		return c.planPurge(ctx, config, request)
+		return c.planPurge(ctx, config, request, f.offline)
 	}
 	leave, err := c.leaveFor(ctx, &config, &f.releaseFlags, &f.redditFlags, f.offline)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	return leave.end(err)
 }
 
-func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest) error {
+func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest, offline bool) error {
 	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.PurgePlan, error) {
 		config.Workspace = ws
 		return pipeline.PlanPurge(ctx, config, q)
@@ -121,7 +121,14 @@ func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipel
 	if err != nil {
 		return err
 	}
-	return c.answer("purge-plan", plan)
+	return c.answer("purge-plan", purgePlanAnswer{plan, offline, c.again("", dryRun)})
+}
+
+// A purgePlanAnswer is what purge prints with --dry-run.
+type purgePlanAnswer struct {
+	pipeline.PurgePlan
+	Offline bool   `json:"-"`
+	Start   string `json:"-"` // the command that does it
 }
 
 func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline bool) error {
