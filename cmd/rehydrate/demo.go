@@ -183,6 +183,15 @@ func (c *command) rehearse(ctx context.Context, f demoFlags, env map[string]stri
 	}
 	look := demoLook{Path: shellWord(path), BuiltIn: f.release == "", List: manifest.IsList(path), Deleted: f.deleted,
 		Failed: summary.Retry > 0}
+	release, failed := c.openManifest(ctx, path)
+	if failed != nil {
+		return failed
+	}
+	pol, failed := policyOf(release)
+	if failed != nil {
+		return failed
+	}
+	look.Granted = pol.Access.GrantRequired
 	if len(f.deleted) == 0 {
 		id, failed := c.loneRow(ctx)
 		if failed != nil {
@@ -210,6 +219,7 @@ type demoLook struct {
 	List    bool   // it is a list of ids, without labels
 	Deleted []string
 	Failed  bool   // some images can be retried
+	Granted bool   // a run of the release needs a grant
 	Again   string // the command with one more post deleted; empty where that would show nothing
 }
 
