@@ -17,12 +17,14 @@ import (
 
 // A RunPlan is what a run would ask and take at most, by the manifest, the policy's rates and what is stored.
 type RunPlan struct {
-	Posts   int   `json:"posts"`
-	Entries int   `json:"entries"`
-	Stored  int   `json:"stored"`  // images that are here
-	Settled int   `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
-	Images  int   `json:"images"`  // to fetch, if every other post is live
-	stored  int64 // bytes of the images that are here
+	Posts   int `json:"posts"`
+	Entries int `json:"entries"`
+	Stored  int `json:"stored"`  // images that are here
+	Settled int `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
+	Images  int `json:"images"`  // to fetch, if every other post is live
+	// Reread are stored images that are read again, because text.mask_names of the policy was another when they were read.
+	Reread int   `json:"reread,omitempty"`
+	stored int64 // bytes of the images that are here
 	// Requests to Reddit, of up to policy.MaxAsk posts each: to resolve, and in the last look.
 	Resolve int `json:"resolve"`
 	Last    int `json:"last"`
@@ -87,7 +89,7 @@ func PlanRecheck(ctx context.Context, c Config) (RunPlan, error) {
 		if err := p.count(ctx, newRun(c), c.Workspace.Records(ctx, workspace.Select{})); err != nil {
 			return p, err
 		}
-		p.Images = 0
+		p.Images, p.Reread = 0, 0
 	}
 	p.time(c)
 	return p, nil
@@ -111,6 +113,10 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 		s := next(t, rec, t.supposed(rec, r.stones))
 		if s.fetch {
 			p.Images++
+		}
+		if rec.Image != nil && rec.Reading != nil && !s.gone && s.outcome == "" &&
+			state.MaskedOtherwise(*rec.Reading, r.Policy) {
+			p.Reread++
 		}
 		switch {
 		case rec.Image != nil:
@@ -218,7 +224,7 @@ func (p *RunPlan) time(c Config) {
 	if len(p.Hosts) > 0 {
 		p.Fetch = p.Hosts[0].Fetch
 	}
-	p.Read = span(float64(p.Images) / (usualRate * float64(max(c.Workers, 1))))
+	p.Read = span(float64(p.Images+p.Reread) / (usualRate * float64(max(c.Workers, 1))))
 	p.All = max(p.Sweep, p.Fetch, p.Read) + p.Look
 	share := func(d time.Duration) int { return int(float64(p.Posts) * float64(p.Within) / float64(d)) }
 	if p.Sweep > p.Within {

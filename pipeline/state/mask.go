@@ -21,7 +21,16 @@ func ReadingFingerprint(engine string, p policy.Policy) string {
 }
 
 // masking is how the fingerprint of a reading ends whose names are masked by the present rules.
-func masking() string { return " names masked " + strconv.Itoa(language.MaskVersion) }
+func masking() string { return masked + strconv.Itoa(language.MaskVersion) }
+
+const masked = " names masked "
+
+// MaskedOtherwise reports whether the names of a stored reading were masked by other rules than those of the policy, so
+// that a run reads the image again.
+func MaskedOtherwise(r workspace.Reading, p policy.Policy) bool {
+	engine, _, _ := strings.Cut(r.Fingerprint, masked)
+	return r.Fingerprint != ReadingFingerprint(engine, p)
+}
 
 // ShownReading is a stored reading as it may be shown.
 func ShownReading(r workspace.Reading, p policy.Policy) workspace.Reading {
