@@ -20,6 +20,8 @@ import (
 // once, and comes back only where the policy says so or Reddit lists an image again.
 func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	const most = "post deleted p00 p02; post moderator p01 p03 p04 p05 p06; image left g/1; image parent p07"
+	// p18 shows what p01 shows
+	ran := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run").ok()
 	for i, c := range []struct {
 		name, steps string // JOB in them is each job
 		without     string // rows that are not there afterwards
@@ -77,8 +79,7 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 			}
 			t.Run(c.name+", "+job, func(t *testing.T) {
 				t.Parallel()
-				// p18 shows what p01 shows
-				w := newWorld(t, append(numbered(19), "g*2")...).do("policy flag; serve 1 p18; run; copy c").ok()
+				w := ran.copied(t).do("copy c").ok()
 				w.do(strings.ReplaceAll(c.steps, "JOB", job)).ok()
 				s := w.checkSound()
 				var rows, images []string
@@ -142,6 +143,7 @@ func TestParentTaken(t *testing.T) {
 // TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at
 // once are withheld.
 func TestHeard(t *testing.T) {
+	ran := newWorld(t, numbered(20)...).do("run").ok()
 	for _, c := range []struct{ name, steps, without, kept string }{
 		{"purged offline", "post deleted p03; audit p03; purge offline", "p03", ""},
 		{"purged offline, in two steps", "audit p03; purge offline die=12; purge offline", "p03", ""},
@@ -161,7 +163,7 @@ func TestHeard(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(20)...).do("run; copy c").ok().do(c.steps)
+			w := ran.copied(t).do("copy c").ok().do(c.steps)
 			s := w.checkSound()
 			var without, kept []string
 			for _, row := range numbered(20) {

@@ -50,10 +50,10 @@ func stepName(step, name string) string {
 // gives, and nothing of what was removed is anywhere. A step that several jobs share is tried in the first of them; in
 // all of them with REHYDRATE_TEST=full.
 func TestFaultAtEachNamedStep(t *testing.T) {
-	tried := map[string]bool{}
+	ran, tried := newRan(t, "drop"), map[string]bool{}
 	for _, job := range []string{"run", "recheck", "purge", "purge offline id=p01", "reread", "split",
 		"split; work; merge"} {
-		steps, want := traced(t, job)
+		steps, want := traced(changed(t, ran), job)
 		for n, step := range slices.Sorted(maps.Keys(steps)) {
 			if tried[step] && os.Getenv("REHYDRATE_TEST") != "full" {
 				continue
@@ -64,7 +64,7 @@ func TestFaultAtEachNamedStep(t *testing.T) {
 			}
 			t.Run(job+", "+step, func(t *testing.T) {
 				t.Parallel()
-				w := newChanged(t, "drop")
+				w := changed(t, ran)
 				text := w.inspect().rows["p01"].Text
 				var once sync.Once
 				w.hook = func(kind, name string) (err error) {
@@ -100,8 +100,7 @@ func TestFaultAtEachNamedStep(t *testing.T) {
 }
 
 // traced returns the names of the steps of an undisturbed job, and what it leaves.
-func traced(t *testing.T, job string) (map[string]bool, inventory) {
-	w := newChanged(t, "drop")
+func traced(w *world, job string) (map[string]bool, inventory) {
 	var mu sync.Mutex
 	steps := map[string]bool{}
 	w.hook = func(kind, name string) error {

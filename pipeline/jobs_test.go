@@ -19,6 +19,8 @@ import (
 // is gone, one has another place, one row is a duplicate of what is gone, one is new, and another engine reads.
 func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 	const all = "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10"
+	// p12 shows what p01 shows, and is its duplicate until that goes.
+	ran := newWorld(t, numbered(13)...).do("policy drop; serve 1 p12; post unclear p11; run").ok()
 	for _, c := range []struct {
 		job                  string
 		asks, fetches, reads bool
@@ -45,10 +47,7 @@ func TestEachJobDoesItsLineOfTheTable(t *testing.T) {
 	} {
 		t.Run(c.job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(13)...)
-			// p12 shows what p01 shows, and is its duplicate until that goes.
-			w.do("policy drop; serve 1 p12; post unclear p11; run; post live p11").ok()
-			w.do("post moderator p01; move 40 p02; engine B")
+			w := ran.copied(t).do("post live p11; post moderator p01; move 40 p02; engine B")
 			before := w.inspect()
 			testkit.Same(t, "rows before", all, namesOf(before.rows))
 			w.do(c.job)

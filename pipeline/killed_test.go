@@ -21,6 +21,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	if os.Getenv("REHYDRATE_TEST") == "full" {
 		stride = 1
 	}
+	ran := map[string]*world{"drop": newRan(t, "drop"), "flag": newRan(t, "flag")}
 	for i, c := range []struct{ mode, job string }{
 		{"drop", "run"}, {"drop", "recheck"}, {"drop", "purge"}, {"drop", "purge offline id=p01"},
 		{"flag", "purge offline id=p01"},
@@ -29,10 +30,10 @@ func TestKilledAtEveryStep(t *testing.T) {
 		for _, how := range []string{"die", "fault"} {
 			t.Run(c.mode+" "+c.job+" "+how, func(t *testing.T) {
 				t.Parallel()
-				undisturbed := newChanged(t, c.mode).do(c.job).ok()
+				undisturbed := changed(t, ran[c.mode]).do(c.job).ok()
 				want, last := undisturbed.checkSound(), 0
 				for n := 1 + 5*i%stride; ; n += stride {
-					w := newChanged(t, c.mode)
+					w := changed(t, ran[c.mode])
 					text := w.inspect().rows["p01"].Text
 					w.do(fmt.Sprintf("%s %s=%d", c.job, how, n))
 					reached := w.struck.Load()
@@ -60,9 +61,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// newChanged is a world with a dataset, a copy of it and something to do for every phase of a job.
-func newChanged(t testing.TB, mode string) *world {
-	w := newWorld(t, append(numbered(4), "g*2")...)
-	w.do("policy " + mode + "; serve 1 p03; run; copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
-	return w
+// newRan is a world with a dataset.
+func newRan(t testing.TB, mode string) *world {
+	return newWorld(t, append(numbered(4), "g*2")...).do("policy " + mode + "; serve 1 p03; run").ok()
+}
+
+// changed is a copy of the world of newRan with a copy of its dataset and something to do for every phase of a job.
+func changed(t testing.TB, ran *world) *world {
+	w := ran.copied(t)
+	return w.do("copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
 }

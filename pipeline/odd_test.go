@@ -43,6 +43,7 @@ func TestOddAnswersCostNothing(t *testing.T) {
 			together = append(together, fmt.Sprintf("image %s p%02d", word, i))
 		}
 	}
+	begin := newOdd(t)
 	type oddity struct{ steps, job string }
 	cases := map[string]oddity{}
 	for name, steps := range odd {
@@ -59,7 +60,7 @@ func TestOddAnswersCostNothing(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newOdd(t)
+			w := begin.copied(t)
 			before := w.everything()
 			if has := slices.Concat(slices.Collect(maps.Values(before.content))...); len(has) != 4*17 ||
 				slices.Contains(has, "") {

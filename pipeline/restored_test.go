@@ -13,31 +13,31 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
+// putBack puts parts of a workspace as they are in one folder into another.
+func putBack(t testing.TB, from, to string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		kept, place := filepath.Join(from, name), filepath.Join(to, name)
+		testkit.OK(t, os.RemoveAll(place))
+		info, err := os.Stat(kept)
+		testkit.OK(t, err)
+		if info.IsDir() {
+			testkit.OK(t, os.CopyFS(place, os.DirFS(kept)))
+			continue
+		}
+		body, err := os.ReadFile(kept)
+		testkit.OK(t, err, os.WriteFile(place, body, 0o600))
+	}
+}
+
 // keep keeps parts of a world's workspace as they are, and returns what puts them back.
 func (w *world) keep(names ...string) (restore func()) {
 	w.Helper()
-	backup := w.TempDir()
-	copyTree := func(from, to string) {
-		w.Helper()
-		testkit.OK(w, os.RemoveAll(to))
-		info, err := os.Stat(from)
-		testkit.OK(w, err)
-		if info.IsDir() {
-			testkit.OK(w, os.CopyFS(to, os.DirFS(from)))
-			return
-		}
-		body, err := os.ReadFile(from)
-		testkit.OK(w, err)
-		testkit.OK(w, os.WriteFile(to, body, 0o600))
-	}
-	for _, name := range names {
-		copyTree(filepath.Join(w.dir, "ws", name), filepath.Join(backup, name))
-	}
+	ws, backup := filepath.Join(w.dir, "ws"), w.TempDir()
+	putBack(w, ws, backup, names...)
 	return func() {
 		w.Helper()
-		for _, name := range names {
-			copyTree(filepath.Join(backup, name), filepath.Join(w.dir, "ws", name))
-		}
+		putBack(w, backup, ws, names...)
 	}
 }
 
@@ -45,6 +45,8 @@ func (w *world) keep(names ...string) (restore func()) {
 // images and dataset, and when it is lost: posts, pictures out of a gallery, images whose crosspost lost its parent,
 // and the same picture under another id. The log has all of them.
 func TestRemovalsOutliveState(t *testing.T) {
+	sick := newWorld(t, append(numbered(9), "p18", "g*3")...).do("policy flag; serve 1 p18; host 503 i.redd.it; run").ok()
+	ran := sick.copied(t).do("host ok i.redd.it; run").ok()
 	for i, c := range []struct{ name, removal, back, rows string }{
 		{"a post", "post deleted p03", "post live p03", "g g/1 g/2 p00 p01 p02 p04 p05 p06 p07 p08 p18"},
 		{"a picture out of a gallery", "image left g/1", "image ok g/1", "g g/2 p00 p01 p02 p03 p04 p05 p06 p07 p08 p18"},
@@ -67,25 +69,21 @@ func TestRemovalsOutliveState(t *testing.T) {
 			}
 			t.Run(c.name+", "+how[0], func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, append(numbered(9), "p18", "g*3")...)
-				w.do("policy flag; serve 1 p18; host 503 i.redd.it; run").ok()
-				first := w.keep("state.db")
-				w.do("host ok i.redd.it; run").ok()
-				whole, state, images := w.keep("state.db", "images", "dataset"), w.keep("state.db"), w.keep("images")
-				w.do(c.removal + "; recheck").ok()
+				w := ran.copied(t).do(c.removal + "; recheck").ok()
 				testkit.Same(t, "rows after the removal", c.rows, namesOf(w.checkSound().rows))
+				ws, backup := filepath.Join(w.dir, "ws"), filepath.Join(ran.dir, "ws")
 				switch how[0] {
 				case "state alone":
-					state()
+					putBack(t, backup, ws, "state.db")
 				case "of before the images":
-					first()
+					putBack(t, filepath.Join(sick.dir, "ws"), ws, "state.db")
 				case "lost":
-					testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+					testkit.OK(t, os.Remove(filepath.Join(ws, "state.db")))
 				case "lost, and images restored":
-					images()
-					testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+					putBack(t, backup, ws, "images")
+					testkit.OK(t, os.Remove(filepath.Join(ws, "state.db")))
 				default:
-					whole()
+					putBack(t, backup, ws, "state.db", "images", "dataset")
 				}
 				w.do(c.back + "; " + how[1]).ok()
 				for row := range w.checkSound().rows {

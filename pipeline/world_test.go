@@ -89,6 +89,26 @@ func newWorld(t testing.TB, posts ...string) *world {
 	return w
 }
 
+// copied is a world like w that shares nothing with it, so that many tests can begin where one run ended. A copy made by
+// an export would lie where w has it: those are made afterwards.
+func (w *world) copied(t testing.TB) *world {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(w.dir, "copies")); err == nil {
+		t.Fatal("a world with copies cannot be copied")
+	}
+	r := w.reddit
+	c := &world{TB: t, dir: t.TempDir(), stones: slices.Clone(w.stones), named: maps.Clone(w.named), policy: w.policy,
+		now: w.now, done: slices.Clone(w.done), ocr: &fakeOCR{name: w.ocr.name, fails: maps.Clone(w.ocr.fails)},
+		reddit: &fakeReddit{order: r.order, posts: map[manifest.PostID]*fakePost{}, sends: maps.Clone(r.sends),
+			hosts: maps.Clone(r.hosts), sent: maps.Clone(r.sent)}}
+	for id, p := range r.posts {
+		c.reddit.posts[id] = &fakePost{p.state, p.parent, slices.Clone(p.images), slices.Clone(p.moved)}
+	}
+	testkit.OK(c, os.CopyFS(c.dir, os.DirFS(w.dir)))
+	c.load()
+	return c
+}
+
 // leftOut reports whether -short leaves the case n of a long table out: it takes one of so many.
 func leftOut(n, of int) bool { return testing.Short() && n%of != 0 }
 
@@ -118,8 +138,14 @@ func (w *world) publish(ids ...manifest.PostID) {
 		}
 	}
 	testkit.OK(w, os.WriteFile(filepath.Join(dir, "annotations.csv"), []byte(rows), 0o600))
+	w.load()
+}
+
+// load opens the release and reads its manifest.
+func (w *world) load() {
+	w.Helper()
 	var err, failed error
-	w.release, err = manifest.Open(dir, manifest.Options{})
+	w.release, err = manifest.Open(filepath.Join(w.dir, "release"), manifest.Options{})
 	testkit.OK(w, err)
 	w.manifest, failed = w.release.Check(w.Context())
 	testkit.OK(w, failed)
