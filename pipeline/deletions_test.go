@@ -217,8 +217,9 @@ func TestBackOutcomes(t *testing.T) {
 // TestRemovedRowGoesThoughManyOthersAreHeld: an image was removed and its row could not be taken out. That its post and
 // many others are quarantined afterwards, which the guard holds back, is no reason to keep the row.
 func TestRemovedRowGoesThoughManyOthersAreHeld(t *testing.T) {
+	ran := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
-		w := newWorld(t, append(numbered(9), "g*3")...).do("run; image parent p01; image left g/1").ok()
+		w := ran.copied(t)
 		const unwritable = "recheck confirm unwritable=" + state.DatasetDir
 		w.do(unwritable + ";" + unwritable)
 		if _, there := w.inspect().rows["p01"]; !errors.Is(w.err, errFault) || !there {

@@ -116,12 +116,12 @@ func TestNothingIsWrittenWhenAccessEnds(t *testing.T) {
 // TestAgeTakesNoRowOutAndLetsNoneIn: no job takes a row out for its age, and only a run or a merge, which ask again,
 // lets rows in.
 func TestAgeTakesNoRowOutAndLetsNoneIn(t *testing.T) {
+	ran := newWorld(t, numbered(5)...).do("post unclear p04; run; post live p04").ok()
 	for _, job := range []string{"reread all", "purge offline", "run blocked=1", "run stop=1", "recheck blocked=1",
 		"reread"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(5)...).do("post unclear p04; run; post live p04").ok()
-			w.do("clock 100h; " + job)
+			w := ran.copied(t).do("clock 100h; " + job)
 			testkit.Same(t, "rows", "p00 p01 p02 p03", namesOf(w.checkSound().rows))
 			w.do("stones deleted p03; " + job)
 			testkit.Same(t, "rows beside a new tombstone", "p00 p01 p02", namesOf(w.checkSound().rows))
@@ -161,16 +161,17 @@ func TestAbsentTwiceIsGoneWithoutATombstone(t *testing.T) {
 // TestRowLeavesWithItsManifestLine: what left the manifest leaves the dataset with the job that loads it, whatever
 // becomes of that.
 func TestRowLeavesWithItsManifestLine(t *testing.T) {
+	ran := newWorld(t, numbered(6)...).do("run").ok()
 	for _, job := range []string{"run", "run blocked=1", "run stop=1", "split", "reread"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(6)...).do("run; copy c; manifest 5; " + job)
+			w := ran.copied(t).do("copy c; manifest 5; " + job)
 			s := w.checkSound()
 			testkit.Same(t, "rows", "p00 p01 p02 p03 p04", namesOf(s.rows))
 			testkit.Same(t, "images", 5, len(s.images))
 		})
 	}
-	w := newWorld(t, numbered(6)...).do("run; manifest 2; run")
+	w := ran.copied(t).do("manifest 2; run")
 	var loss *LossError
 	if !errors.As(w.err, &loss) || len(w.checkSound().rows) != 6 {
 		t.Errorf("a manifest without most posts: %v", w.err)
@@ -198,10 +199,11 @@ func TestStoppedAndRefusedJobsSaySo(t *testing.T) {
 // TestManyRowsLeaveOnlyWhenConfirmed: when many rows would leave for anything but a removal, they stay until that is
 // confirmed, and removals go.
 func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
+	ran := newWorld(t, numbered(10)...).do("run").ok()
 	for _, job := range []string{"run", "recheck", "purge", "split"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(10)...).do("run; post quarantined p01 p02 p03; post deleted p04; " + job).ok()
+			w := ran.copied(t).do("post quarantined p01 p02 p03; post deleted p04; " + job).ok()
 			s := w.checkSound()
 			testkit.Same(t, "rows", "p00 p01 p02 p03 p05 p06 p07 p08 p09", namesOf(s.rows))
 			testkit.Same(t, "outcome", "kept/", s.outcome("p01"))
@@ -256,10 +258,11 @@ func TestTextsOfAnInterruptedRereadingAreInNoDataset(t *testing.T) {
 // TestTextOfARemovedPostIsNowhere: what was read off the image of a post that is removed is nowhere afterwards, by
 // whatever job.
 func TestTextOfARemovedPostIsNowhere(t *testing.T) {
+	ran := newWorld(t, numbered(6)...).do("run").ok()
 	for _, job := range []string{"run", "recheck", "purge", "split", "run blocked=1; recheck"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(6)...).do("run; copy c").ok()
+			w := ran.copied(t).do("copy c").ok()
 			text := w.checkSound().rows["p01"].Text
 			if len(text) < 5 {
 				t.Fatalf("the text of p01 is %q", text)

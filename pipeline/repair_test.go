@@ -21,10 +21,11 @@ func (w *world) imagesOf() []string {
 // TestNoRowGoesWhileTheImageDiskIsAway: while the disk with the images is away no job takes their rows, and all are
 // there when it is back.
 func TestNoRowGoesWhileTheImageDiskIsAway(t *testing.T) {
+	ran := newWorld(t, numbered(12)...).do("run").ok()
 	for _, job := range []string{"run", "recheck", "purge", "purge offline", "purge offline id=p01", "reread", "split"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(12)...).do("run").ok()
+			w := ran.copied(t)
 			before := w.inspect()
 			images := filepath.Join(w.dir, "ws", "images")
 			testkit.OK(t, os.Rename(images, images+"-away"), os.Mkdir(images, 0o700))
@@ -52,7 +53,7 @@ func TestLostImagesComeBackFromTheDataset(t *testing.T) {
 // TestConfirmationAnswersOneQuestion: who confirms that files are lost, or that entries left the manifest, has not
 // confirmed the removals that are withheld. The next confirmation is about them.
 func TestConfirmationAnswersOneQuestion(t *testing.T) {
-	withheld := "run; post deleted p01 p02 p03; recheck; "
+	withheld := newWorld(t, numbered(12)...).do("run; post deleted p01 p02 p03; recheck").ok()
 	for name, ask := range map[string]func(w *world){
 		"files": func(w *world) {
 			for _, name := range w.imagesOf()[5:10] {
@@ -65,7 +66,7 @@ func TestConfirmationAnswersOneQuestion(t *testing.T) {
 			if name == "entries" && job == "recheck" {
 				continue // it leaves the manifest to the next run
 			}
-			w := newWorld(t, numbered(12)...).do(withheld).ok()
+			w := withheld.copied(t)
 			ask(w)
 			if w.do(job); w.err == nil {
 				t.Errorf("%s, %s: no question", name, job)
@@ -120,17 +121,15 @@ func TestFlippedBitIsRestored(t *testing.T) {
 // TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any
 // more. What was erased since is not.
 func TestOlderStateLosesNoImage(t *testing.T) {
+	older := newWorld(t, numbered(12)...).do("serve 404 p04 p05 p06; run; serve 4 p04; serve 5 p05; serve 6 p06").ok()
+	ran := older.copied(t).do("run retry=http_404; post deleted p03; run").ok()
 	for _, job := range []string{"run", "run without one", "recheck; run", "purge offline; run"} {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, numbered(12)...).do("serve 404 p04 p05 p06; run; serve 4 p04; serve 5 p05; serve 6 p06")
-			file := filepath.Join(w.dir, "ws", "state.db")
-			older, err := os.ReadFile(file)
-			testkit.OK(t, err)
-			w.do("run retry=http_404; post deleted p03; run").ok()
-			testkit.OK(t, os.WriteFile(file, older, 0o600))
+			w := ran.copied(t)
+			w.putBack(older, "state.db")
 			if job == "run without one" {
-				testkit.OK(t, os.Remove(file))
+				testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
 				job = "run"
 			}
 			w.do("serve 404 p04 p05 p06; " + job).ok()

@@ -13,31 +13,21 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// putBack puts parts of a workspace as they are in one folder into another.
-func putBack(t testing.TB, from, to string, names ...string) {
-	t.Helper()
+// putBack makes parts of the workspace what they are in that of a world of before.
+func (w *world) putBack(before *world, names ...string) {
+	w.Helper()
 	for _, name := range names {
-		kept, place := filepath.Join(from, name), filepath.Join(to, name)
-		testkit.OK(t, os.RemoveAll(place))
+		kept, place := filepath.Join(before.dir, "ws", name), filepath.Join(w.dir, "ws", name)
+		testkit.OK(w, os.RemoveAll(place))
 		info, err := os.Stat(kept)
-		testkit.OK(t, err)
+		testkit.OK(w, err)
 		if info.IsDir() {
-			testkit.OK(t, os.CopyFS(place, os.DirFS(kept)))
+			testkit.OK(w, os.CopyFS(place, os.DirFS(kept)))
 			continue
 		}
 		body, err := os.ReadFile(kept)
-		testkit.OK(t, err, os.WriteFile(place, body, 0o600))
-	}
-}
-
-// keep keeps parts of a world's workspace as they are, and returns what puts them back.
-func (w *world) keep(names ...string) (restore func()) {
-	w.Helper()
-	ws, backup := filepath.Join(w.dir, "ws"), w.TempDir()
-	putBack(w, ws, backup, names...)
-	return func() {
-		w.Helper()
-		putBack(w, backup, ws, names...)
+		testkit.OK(w, err)
+		testkit.OK(w, os.WriteFile(place, body, 0o600))
 	}
 }
 
@@ -71,19 +61,19 @@ func TestRemovalsOutliveState(t *testing.T) {
 				t.Parallel()
 				w := ran.copied(t).do(c.removal + "; recheck").ok()
 				testkit.Same(t, "rows after the removal", c.rows, namesOf(w.checkSound().rows))
-				ws, backup := filepath.Join(w.dir, "ws"), filepath.Join(ran.dir, "ws")
+				state := filepath.Join(w.dir, "ws", "state.db")
 				switch how[0] {
 				case "state alone":
-					putBack(t, backup, ws, "state.db")
+					w.putBack(ran, "state.db")
 				case "of before the images":
-					putBack(t, filepath.Join(sick.dir, "ws"), ws, "state.db")
+					w.putBack(sick, "state.db")
 				case "lost":
-					testkit.OK(t, os.Remove(filepath.Join(ws, "state.db")))
+					testkit.OK(t, os.Remove(state))
 				case "lost, and images restored":
-					putBack(t, backup, ws, "images")
-					testkit.OK(t, os.Remove(filepath.Join(ws, "state.db")))
+					w.putBack(ran, "images")
+					testkit.OK(t, os.Remove(state))
 				default:
-					putBack(t, backup, ws, "state.db", "images", "dataset")
+					w.putBack(ran, "state.db", "images", "dataset")
 				}
 				w.do(c.back + "; " + how[1]).ok()
 				for row := range w.checkSound().rows {
@@ -161,6 +151,9 @@ func (w *world) checkLogged(s inventory) {
 // TestExportLoggedAgain: where a part of the workspace was put back, the dataset that stands there is on record again
 // after the next run, also where that has nothing to write.
 func TestExportLoggedAgain(t *testing.T) {
+	ran := newWorld(t, numbered(12)...).do("run").ok()
+	withheld := ran.copied(t).do("post deleted p03 p04 p05; recheck").ok()
+	withheld.checkLogged(withheld.checkSound())
 	for _, c := range []struct{ parts, jobs string }{
 		{"state.db images dataset", "run"},
 		{"state.db images dataset", "run; run"},
@@ -172,18 +165,13 @@ func TestExportLoggedAgain(t *testing.T) {
 		{"audit log.key", "purge offline"},
 		{"dataset", "run"},
 	} {
-		w := newWorld(t, numbered(12)...).do("run").ok()
-		restore := w.keep(strings.Fields(c.parts)...)
-		w.do("post deleted p03 p04 p05; recheck").ok() // withheld
-		w.checkLogged(w.checkSound())
-		restore()
+		w := withheld.copied(t)
+		w.putBack(ran, strings.Fields(c.parts)...)
 		w.do("post live p03 p04 p05; " + c.jobs).ok()
 		w.checkLogged(w.checkSound())
 	}
-	w := newWorld(t, numbered(4)...).do("run").ok()
-	restore := w.keep("audit")
-	w.do("post deleted p03; run").ok()
-	restore()
+	w := ran.copied(t).do("post deleted p03; run").ok()
+	w.putBack(ran, "audit")
 	w.do("run").ok()
 	testkit.Same(t, "nothing to write", true, w.summary.Unchanged)
 	w.checkLogged(w.checkSound())
