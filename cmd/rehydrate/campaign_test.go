@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/audit/verify"
+	"rehydrate/cmd/rehydrate/testdata/fakeocr"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -77,13 +78,13 @@ func chaosPosts() []redditemu.Post {
 	}
 	var posts []redditemu.Post
 	for i := range 6 {
-		posts = append(posts, redditemu.Post{Images: one(firstOwn+i, 0)})
+		posts = append(posts, redditemu.Post{Images: one(fakeocr.FirstOwn+i, 0)})
 	}
 	posts = append(posts,
-		redditemu.Post{Images: one(firstOwn+1, 4)}, // again 1haos01
-		redditemu.Post{Kind: redditemu.KindGallery, Images: append(one(firstOwn+7, 0), one(firstOwn+8, 0)...)},
+		redditemu.Post{Images: one(fakeocr.FirstOwn+1, 4)}, // again 1haos01
+		redditemu.Post{Kind: redditemu.KindGallery, Images: append(one(fakeocr.FirstOwn+7, 0), one(fakeocr.FirstOwn+8, 0)...)},
 		redditemu.Post{Images: one(german, 0)},
-		redditemu.Post{Images: one(firstOwn+10, 0)},
+		redditemu.Post{Images: one(fakeocr.FirstOwn+10, 0)},
 		redditemu.Post{Condition: redditemu.Removed},
 		redditemu.Post{Condition: redditemu.Deleted})
 	for i := range posts {

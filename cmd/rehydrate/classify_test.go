@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/cmd/rehydrate/testdata/fakeocr"
 	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/redditemu"
@@ -48,7 +49,7 @@ func newModelSite(t *testing.T, step int) *modelSite {
 		id, _, _ := strings.Cut(line, ",")
 		text += line
 		posts = append(posts, redditemu.Post{ID: manifest.PostID(id),
-			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(i), 0,
+			Images: []redditemu.Image{sketch(fakeocr.FirstOwn+i%(len(fakeocr.Captions)-fakeocr.FirstOwn), uint64(i), 0,
 				[]string{"jpg", "png", "gif", "webp"}[i%4])}})
 	}
 	m := &modelSite{site: newSite(t, text, fastPolicy, posts...), bodies: map[string]int{}}

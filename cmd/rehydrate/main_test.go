@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rehydrate/audit/verify"
+	"rehydrate/cmd/rehydrate/testdata/fakeocr"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
@@ -39,27 +40,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain(nil))
 	}
-	testscript.Main(m, map[string]func(){"rehydrate": func() { os.Exit(realMain(nil)) }, "ocr": serveFakeOCR,
+	testscript.Main(m, map[string]func(){"rehydrate": main, "ocr": fakeocr.Main,
 		"reddit": serveSpecks, "measured": measured})
 }
 
 // sourceDir is the folder of this package. A test may have left it before the program is built.
 var sourceDir, _ = os.Getwd()
 
-// buildOCR builds the real ocr program beside the fake one, in the folder that testscript removes at the end.
-var buildOCR = sync.OnceValues(func() (string, error) {
-	fake, err := exec.LookPath("ocr")
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(filepath.Dir(fake), "real", "ocr")
-	build := exec.Command("go", "build", "-o", program, "../ocr")
-	build.Dir = sourceDir
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build cmd/ocr (scripts/setup installs what it needs): %w\n%s", err, out)
-	}
-	return program, nil
-})
+// buildOCR builds the real ocr program.
+var buildOCR = sync.OnceValues(func() (string, error) { return built("real", "../ocr") })
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -133,7 +122,7 @@ func fewPosts(n int) []redditemu.Post {
 	posts := make([]redditemu.Post, n)
 	for i := range posts {
 		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("few%03d", i)),
-			Images: []redditemu.Image{sketch(firstOwn+i%(len(captions)-firstOwn), uint64(1000+i), 0, "jpg")}}
+			Images: []redditemu.Image{sketch(fakeocr.FirstOwn+i%(len(fakeocr.Captions)-fakeocr.FirstOwn), uint64(1000+i), 0, "jpg")}}
 	}
 	return posts
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
+	"rehydrate/cmd/rehydrate/testdata/fakeocr"
 	"rehydrate/internal/testkit/modelserver"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -201,7 +202,7 @@ func patient(keys string) string {
 func (s *script) twins(ts *testscript.TestScript, args []string) {
 	posts := fewPosts(number(ts, arg(args, 0)))
 	for i, format := range []string{"png", "jpg", "gif"} {
-		posts[i].Images = []redditemu.Image{sketch(firstOwn, 7, uint8(i), format)}
+		posts[i].Images = []redditemu.Image{sketch(fakeocr.FirstOwn, 7, uint8(i), format)}
 	}
 	s.begin(ts, newSite(s.t, fewAnnotations(posts), patient("mass_removal_share = 1.0"), posts...))
 }
