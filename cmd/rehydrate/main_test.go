@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVar) != "" {
 		os.Exit(realMain(nil))
 	}
-	testscript.Main(m, map[string]func(){"rehydrate": main, "ocr": fakeocr.Main,
+	testscript.Main(m, map[string]func(){"rehydrate": main, "ocr": fakeocr.Main, "ocr-remembered": serveRemembered,
 		"reddit": serveSpecks, "measured": measured})
 }
 

@@ -103,7 +103,9 @@ case "$1" in run|recheck|purge|audit) exec env $be "$@" %s ;; esac
 exec env $be "$@"
 `, childVar, self, strings.Join(s.reddit(), " "))
 	writeAs(t, filepath.Join(w.bin, "rehydrate"), program, 0o700)
-	check(t, os.Symlink(s.reader, filepath.Join(w.bin, "ocr")))
+	reader, err := rememberedOCR(s.reader)
+	check(t, err)
+	writeAs(t, filepath.Join(w.bin, "ocr"), reader, 0o700)
 	w.env = []string{"PATH=" + w.bin + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"),
 		"LC_ALL=C.UTF-8",
 		"TERM=dumb"}
