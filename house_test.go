@@ -60,7 +60,7 @@ var rules = []rule{
 		why: "whether a file may be decoded is decided in one place, before"},
 	{use: "webp.Decode", only: []string{"internal/picture"},
 		why: "whether a file may be decoded is decided in one place, before"},
-	{use: "os.Exit", only: []string{"cmd/rehydrate", "cmd/ocr", "tools/mutants"},
+	{use: "os.Exit", only: []string{"cmd/rehydrate", "cmd/ocr", "tools/mutants", "tools/systems"},
 		why: "a library returns errors"},
 	{use: "os.Stdout", only: []string{"cmd/rehydrate", "cmd/ocr", "tools/mutants"},
 		why: "stdout belongs to the command"},
