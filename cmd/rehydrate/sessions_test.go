@@ -228,7 +228,7 @@ var demoFolder = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "rehydrate-demo"), nil
 })
 
-// sessionPrograms is a folder with rehydrate and the real ocr beside it, as a user has them.
+// sessionPrograms is a folder with rehydrate and ocr beside it, as a user has them.
 var sessionPrograms = sync.OnceValues(func() (string, error) {
 	reader, err := buildOCR()
 	if err != nil {
@@ -238,9 +238,13 @@ var sessionPrograms = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	script, err := rememberedOCR(reader)
+	if err != nil {
+		return "", err
+	}
 	bin := filepath.Join(filepath.Dir(self), "sessions")
 	return bin, errors.Join(os.Mkdir(bin, 0o700), copyProgram(self, filepath.Join(bin, "rehydrate")),
-		copyProgram(reader, filepath.Join(bin, "ocr")))
+		os.WriteFile(filepath.Join(bin, "ocr"), []byte(script), 0o700))
 })
 
 // copyProgram makes a program that looks for others in its own folder.
