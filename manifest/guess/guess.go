@@ -771,6 +771,9 @@ func (d *guesser) guessColumns() {
 			p.Timezone = d.Timezone
 		}
 		d.lookAtTimes(c)
+		if named && kind == manifest.TypeText {
+			d.lookAtDates(c)
+		}
 		if kind != manifest.TypeText {
 			d.lookAtThousands(c)
 		}
@@ -828,6 +831,14 @@ func (d *guesser) lookAtTimes(c *surveyed) {
 	i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, value.Naive) })
 	switch {
 	case !c.all(formTime) || c.forms[formNaive] == 0:
+	case c.forms[formDay] > 0 && c.zone == nil: // no zone makes times of days
+	case c.forms[formDay] > 0:
+		i := slices.IndexFunc(c.cells, func(cell []string) bool { return slices.ContainsFunc(cell, value.Day) })
+		if i < 0 { // only the first ones are kept
+			i = 0
+		}
+		d.lookAt("column %s has days without a time of day, such as %s at %s, which are no times: it stays text", name,
+			table.Quote(strings.Join(c.cells[i], ", ")), c.places[i])
 	case c.zone == nil:
 		text, at := "", place{}
 		if i >= 0 {
@@ -845,6 +856,22 @@ func (d *guesser) lookAtTimes(c *surveyed) {
 				"earlier was taken", name, c.forms[formTwice], d.Timezone)
 		}
 	}
+}
+
+// dateForm is how a date begins, in the order of any language.
+var dateForm = regexp.MustCompile(`^\d{1,4}([./-])\d{1,2}([./-])\d{1,4}\b`)
+
+// lookAtDates says of a column of dates, in another form than that of times, that --timezone does not read them.
+func (d *guesser) lookAtDates(c *surveyed) {
+	isDate := func(cell []string) bool { return slices.ContainsFunc(cell, dateForm.MatchString) }
+	i := slices.IndexFunc(c.cells, isDate)
+	others := slices.ContainsFunc(c.cells, func(cell []string) bool { return !isDate(cell) })
+	if c.zone == nil || c.all(formTime) || i < 0 || others {
+		return
+	}
+	d.lookAt("column %s has dates such as %s at %s, which --timezone does not read, so they stay text: write a day as "+
+		"2024-11-12, and a time as 2024-11-12 09:30:00", table.Quote(c.name), table.Quote(strings.Join(c.cells[i], ", ")),
+		c.places[i])
 }
 
 // takeObjects passes a column of objects through as JSON, which --keep names.

@@ -758,10 +758,11 @@ func TestInitNaiveTimes(t *testing.T) {
 	}{
 		{"", "2022-01-21 11:07:47", "text", "2022-01-21 11:07:47",
 			[]string{`column "at" has times without a time zone, such as "2022-01-21 11:07:47" at `}},
-		{"", "2022-01-21", "text", "2022-01-21", []string{`column "at" has times without a time zone`}},
+		{"", "2022-01-21", "text", "2022-01-21", nil},
 		{"America/Los_Angeles", "2022-01-21 11:07:47", "timestamp", "2022-01-21T19:07:47Z",
 			[]string{`column "at" has 1 times without a time zone, which are read as those of America/Los_Angeles`}},
-		{"+01:00", "2022-01-21", "timestamp", "2022-01-20T23:00:00Z", []string{`column "at" has 1 times without`}},
+		{"+01:00", "2022-01-21", "text", "2022-01-21",
+			[]string{`column "at" has days without a time of day, such as "2022-01-21" at `}},
 		{"Europe/Berlin", "2019-10-27 02:30:00", "timestamp", "2019-10-27T00:30:00Z",
 			[]string{`column "at" has 1 times without`,
 				`column "at" has 1 times that the clocks of Europe/Berlin show twice or never`}},
@@ -784,6 +785,34 @@ func TestInitNaiveTimes(t *testing.T) {
 	_, err := initFiles(t, Options{Timezone: "Mars"}, file(t, "a.csv", "id\n1abcde\n"))
 	if err == nil || !strings.Contains(err.Error(), `--timezone "Mars" is no time zone`) {
 		t.Errorf("Mars: %v", err)
+	}
+}
+
+// TestInitDates: dates in the form of a spreadsheet stay text, and where a time zone was given a line says why.
+func TestInitDates(t *testing.T) {
+	for _, tt := range []struct {
+		zone, value string
+		look        string // the beginning of the line about the dates; "" for none
+	}{
+		{"Europe/Berlin", "12.11.2024", `column "at" has dates such as "12.11.2024" at `},
+		{"Europe/Berlin", "12.11.2024 14:05", `column "at" has dates such as "12.11.2024 14:05" at `},
+		{"Europe/Berlin", "11/12/2024", `column "at" has dates such as "11/12/2024" at `},
+		{"Europe/Berlin", "soon", ""},
+		{"", "12.11.2024", ""},
+	} {
+		in := "id,mood,at\n1n6oi0,a," + tt.value + "\n1n6oi1,b," + tt.value + "\n"
+		d, err := initFiles(t, Options{Timezone: tt.zone, Keep: []string{"at"}}, file(t, "a.csv", in))
+		if err != nil {
+			t.Errorf("%s: %v", tt.value, err)
+			continue
+		}
+		r := written(t, d, manifest.Options{})
+		said := slices.ContainsFunc(d.Warnings, func(w string) bool {
+			return strings.HasPrefix(w, `column "at" has dates`) && strings.HasPrefix(w, tt.look)
+		})
+		if r.Schema.Columns[0].Type != manifest.TypeText || said != (tt.look != "") {
+			t.Errorf("%s in %q is %s; it says %q", tt.value, tt.zone, r.Schema.Columns[0].Type, d.Warnings)
+		}
 	}
 }
 

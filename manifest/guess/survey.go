@@ -109,6 +109,7 @@ const (
 	formLossyNumber  // and one of numbers
 	formTime
 	formNaive   // such a text that names no time zone
+	formDay     // and no time of day
 	formTwice   // and that the clocks of --timezone show twice, or never
 	formSeconds // a number that can be seconds since 1970
 	formSHA256
@@ -269,6 +270,7 @@ func (c *surveyed) count(text string) {
 	note(formTime, isTime && !ok)
 	naive := isTime && value.Naive(text)
 	note(formNaive, naive)
+	note(formDay, naive && value.Day(text))
 	note(formTwice, naive && c.zone != nil && !value.Once(text, c.zone))
 	note(formSeconds, isTime && ok)
 	hex := len(text) == 64 || len(text) == 16
@@ -788,7 +790,7 @@ func (c *surveyed) kind() manifest.ColumnType {
 	switch {
 	case c.mixed(), c.thousands != "", c.all(formNumber) && c.style.MayBeCodes():
 		return manifest.TypeText
-	case isTime && c.forms[formNaive] > 0 && c.zone == nil:
+	case isTime && c.forms[formNaive] > 0 && (c.zone == nil || c.forms[formDay] > 0):
 		return manifest.TypeText
 	case isTime, c.all(formSeconds) && c.namedTime():
 		return manifest.TypeTimestamp

@@ -108,6 +108,12 @@ func Naive(text string) bool {
 	return naive
 }
 
+// Day reports whether a text is a date without a time of day: it is no time, and lies in no time zone.
+func Day(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
+}
+
 // Once reports whether the clocks of a time zone show a time without one exactly once: not twice, as when they are set
 // back, nor never, as when they are set forward.
 func Once(text string, zone *time.Location) bool {
