@@ -381,6 +381,10 @@ func (c *CSVRows) Next() ([]Cell, error) {
 		fields, err = c.fields()
 	}
 	c.first = nil
+	// Spreadsheets end a table with rows of nothing but separators.
+	for err == nil && len(c.columns) > 1 && isBlank(fields) {
+		fields, err = c.fields()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -401,6 +405,11 @@ func (c *CSVRows) Next() ([]Cell, error) {
 		c.cells[i].Text = field
 	}
 	return c.cells, nil
+}
+
+// isBlank reports whether a row has no value.
+func isBlank(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(field string) bool { return strings.TrimSpace(field) != "" })
 }
 
 // swallowed reports whether the lines of a quoted field are rows, which a quote that nobody closed runs over: cut where

@@ -114,6 +114,7 @@ func TestRows(t *testing.T) {
 	}{
 		{"a.csv", "id,n\nabc,1\n", []string{"id|n", "2|abc|1"}},
 		{"a.csv", "id,n\r\nabc,1\r\n\r\n \r\nabd,2", []string{"id|n", "2|abc|1", "5|abd|2"}},
+		{"a.csv", "id;n\n;\nabc;1\n ; \n;;;\n", []string{"id|n", "3|abc|1"}}, // as spreadsheets end a table
 		{"a.csv", "id;n\nabc;1,5\n", []string{"id|n", "2|abc|1,5"}},
 		{"a.csv", "id,n;m\nabc,1;2\n", []string{"id|n;m", "2|abc|1;2"}}, // a comma in the header decides
 		{"a.tsv", "id\tn\nabc\t1,2;3\n", []string{"id|n", "2|abc|1,2;3"}},
