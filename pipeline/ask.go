@@ -26,6 +26,7 @@ type asker struct {
 	liveNow    int                                // posts that are
 	withheld   map[manifest.PostID]bool           // posts that were withheld when the run began
 	waiting    map[manifest.PostID]workspace.Post // posts that are withheld now
+	back       map[manifest.PostID]bool           // posts that were withheld, or an image of theirs, and are live again
 	erased     int                                // posts and images that this run erased without a confirmation
 	images     map[manifest.Key]workspace.Trouble // images that were removed from live posts, and wait
 	held       map[manifest.Key]bool              // those that waited when the run began
@@ -42,7 +43,7 @@ type asked struct {
 
 func newAsker(r *run) *asker {
 	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{},
-		held: map[manifest.Key]bool{}, abouts: map[string]manifest.Reason{},
+		held: map[manifest.Key]bool{}, back: map[manifest.PostID]bool{}, abouts: map[string]manifest.Reason{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID },
 		Pause: r.Policy.Reddit.SecondLookAfter,
@@ -127,6 +128,9 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 			s.liveNow--
 		}
 		delete(s.unanswered, p.ID)
+		if p.Withheld && h.Found != nil && h.Verdict.State == manifest.StateLive {
+			s.back[p.ID] = true
+		}
 		switch {
 		case h.Found != nil:
 			found++
@@ -171,6 +175,7 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 		delete(s.waiting, p.ID)
 		if p.Withheld {
 			s.waiting[p.ID] = p
+			delete(s.back, p.ID)
 		}
 	}
 	s.Progress.asked(found)

@@ -176,7 +176,8 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
-		case !removal(f) && waits: // it is back
+		case !removal(f) && waits:
+			s.back[rec.ID] = true
 			delete(s.images, rec.Key)
 			err = s.Workspace.ClearTrouble(ctx, rec.Key)
 		}

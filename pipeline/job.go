@@ -118,7 +118,7 @@ func newRun(c Config) *run {
 // do is the frame of a job: it opens the workspace, does the body, and takes out what is gone, however the body ended.
 // bind is load for a job that lets rows in, else isBound. A driver need not remember what stands here.
 func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (state.Summary, error) {
-	began := r.Now()
+	began, reported := r.Now(), r.hasReport()
 	had, err := stored(ctx, r.Workspace) // before it is opened, which erases what an earlier job left
 	if err != nil {
 		return state.Summary{}, err
@@ -138,8 +138,19 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 	if err != nil {
 		return sum, err
 	}
+	sum.ReportGone = reported && !r.hasReport()
 	sum.Removed, err = removedOf(ctx, r.Workspace, had, gone)
 	return sum, err
+}
+
+// hasReport reports whether the workspace has a report.
+func (r *run) hasReport() bool {
+	f, err := r.Workspace.OpenFile(workspace.ReportName)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
 }
 
 // doAsking is do for a job that asks Reddit, which leaves a note of what it asked.
@@ -150,7 +161,7 @@ func (r *run) doAsking(ctx context.Context, bind func(context.Context) error, bo
 	if err != nil {
 		return state.Summary{}, err
 	}
-	sum.Unverified = len(s.unanswered)
+	sum.Unverified, sum.Back = len(s.unanswered), len(s.back)
 	last := state.LastRun{At: r.Now().UTC().Truncate(time.Second), Elapsed: sum.Elapsed, Unverified: sum.Unverified}
 	if sum.Looks != nil {
 		last.Looks = *sum.Looks

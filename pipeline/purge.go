@@ -66,6 +66,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}, Already: []state.TombstoneEntry{},
 		Empty: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
+	reported := r.hasReport()
 	before, err := takeStock(ctx, r)
 	if err != nil {
 		return out, err
@@ -93,6 +94,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		return out, errors.Join(failed, err)
 	}
 	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
+	out.Summary.Back, out.Summary.ReportGone = len(s.back), reported
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
 	return out, errors.Join(failed, err)

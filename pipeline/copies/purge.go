@@ -60,6 +60,9 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 		reports = append(reports, report)
 	}
 	slices.Reverse(reports)
+	if err := state.NoteHeld(ctx, ws, reports, gone); err != nil {
+		return nil, err
+	}
 	lost, err := state.LostCopies(ctx, ws)
 	return append(reports, lost...), err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/workspace"
 )
@@ -40,6 +41,8 @@ type CopyReport struct {
 	State  CopyState        `json:"state"`
 	Told   string           `json:"told"` // why it is closed, or why it is open
 	Owed   []string         `json:"owed"` // rows in it that must go
+	// Held are rows in it of posts that are held back: they stay until that is decided.
+	Held []string `json:"held_back,omitempty"`
 	// Purged are the rows that this purge took out of it.
 	Purged []string `json:"purged"`
 }
@@ -104,7 +107,37 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (
 		report.Owed = Owed(c, gone)
 		list = append(list, report)
 	}
-	return append(list, lost...), nil
+	return append(list, lost...), NoteHeld(ctx, ws, list, gone)
+}
+
+// NoteHeld adds to reports the rows of posts that are held back, but for those that must go anyway.
+func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, gone GoneSet) error {
+	waits, err := Withheld(ctx, ws)
+	if err != nil || len(waits.Posts)+len(waits.Entries) == 0 {
+		return err
+	}
+	copies, err := ws.Copies(ctx)
+	for _, c := range copies {
+		i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
+		if i < 0 {
+			continue
+		}
+		for _, row := range Owed(c, waits) {
+			if !gone.HasRow(row) {
+				list[i].Held = append(list[i].Held, row)
+			}
+		}
+	}
+	return err
+}
+
+// HeldPosts counts the posts that are held back and have rows in the copy.
+func (r CopyReport) HeldPosts() int {
+	posts := map[manifest.PostID]bool{}
+	for _, row := range r.Held {
+		posts[dataset.PostOf(row)] = true
+	}
+	return len(posts)
 }
 
 // LostCopies reports the copies that the log registers, and a state.db from a backup does not: open obligations, for no

@@ -25,13 +25,17 @@ type Summary struct {
 	Flagged  int                      `json:"flagged"` // kept rows that the filters marked (flag mode)
 	Retry    int                      `json:"retry"`   // entries that another run can still change
 	// Unwritten are rows that are missing in the dataset, see ReasonNotWritten.
-	Unwritten int     `json:"not_written,omitempty"`
-	Withheld  int     `json:"withheld"`              // posts, and images of live posts, that are gone and not erased yet
-	Odd       []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
-	Before    int     `json:"rows_before,omitempty"` // of the dataset, when the run began
+	Unwritten int `json:"not_written,omitempty"`
+	Withheld  int `json:"withheld"` // posts, and images of live posts, that are gone and not erased yet
+	// Back are posts that were held back when the job began, or an image of theirs, and that Reddit called live in it.
+	Back   int     `json:"live_again,omitempty"`
+	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
+	Before int     `json:"rows_before,omitempty"` // of the dataset, when the run began
 	// Removed are the posts whose image or text was here when the job began, and had to go; an image that left a post
 	// that stays counts as its post. In manifest order.
 	Removed []GonePost `json:"removed_now,omitempty"`
+	// ReportGone says that the job deleted the workspace's report.html, which could show what had to go.
+	ReportGone bool `json:"report_removed,omitempty"`
 	// FilesMissing are files of the dataset on record that are not there.
 	FilesMissing []string `json:"files_missing,omitempty"`
 	// LeftManifest is how many stored images a run erased because its manifest no longer names their entries.
