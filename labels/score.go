@@ -232,6 +232,16 @@ type LabelScore struct {
 	FN       Spread `json:"false_negatives"`
 }
 
+// Nowhere are the labels that no entry has and no prediction names. They count as 0 in the macro F1.
+func (t TaskScore) Nowhere() (codes []string) {
+	for _, l := range t.Labels {
+		if l.Support == 0 && (len(l.Supports) == 0 || slices.Max(l.Supports) == 0) && l.FP.Mean == 0 {
+			codes = append(codes, l.Code)
+		}
+	}
+	return codes
+}
+
 // True writes how many entries have the label, by file where they scored others.
 func (l LabelScore) True() string {
 	if len(l.Supports) == 0 {

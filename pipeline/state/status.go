@@ -29,7 +29,7 @@ type Summary struct {
 	Withheld  int `json:"withheld"` // posts, and images of live posts, that are gone and not erased yet
 	// Back are posts that were held back when the job began, or an image of theirs, and that Reddit called live in it.
 	Back   int     `json:"live_again,omitempty"`
-	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now, which stays
+	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now; it stays
 	Before int     `json:"rows_before,omitempty"` // of the dataset, when the run began
 	// Removed are the posts whose image or text was here when the job began, and had to go; an image that left a post
 	// that stays counts as its post. In manifest order.
