@@ -2,6 +2,8 @@ package study
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -37,12 +39,26 @@ func (f Scoring) columnsOf(of *manifest.Release, tasks []labels.Task) (map[strin
 	return columns, nil
 }
 
+// orByColumn adds to an error about columns that are not found the flag that names one.
+func (s scorer) orByColumn(err error) error {
+	problems, ok := errors.AsType[*manifest.Problems](err)
+	if !ok {
+		return err
+	}
+	for i, p := range problems.List {
+		if strings.HasPrefix(p.Hint, "name the columns id and ") && len(s.tasks) > 0 {
+			problems.List[i].Hint += fmt.Sprintf(", or say which column has them: --column %s=COLUMN", s.tasks[0].Category)
+		}
+	}
+	return err
+}
+
 // predictions reads a file of labels. It adds to out the classes that are told apart, and to left the rows that are
 // no answer.
 func (s scorer) predictions(ctx context.Context, file string, out *Scores, left *int) (labels.Answers, error) {
 	answers, _, err := readTable(ctx, file, s.read, left)
 	if err != nil {
-		return nil, err
+		return nil, s.orByColumn(err)
 	}
 	look, err := s.look(ctx, file)
 	if err == nil {

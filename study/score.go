@@ -340,8 +340,8 @@ func (s scorer) decide(ctx context.Context, file string, out *Scores, left *int)
 	return answers, nil
 }
 
-// Compare scores models, each given as NAME=FILE,FILE.
-func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error) {
+// Compare scores models, each given as NAME=FILE,FILE by a flag, which errors name.
+func Compare(ctx context.Context, flag string, models []string, f Scoring) (Comparison, error) {
 	s, err := f.scorer(ctx)
 	out := Comparison{Split: s.split, Entries: len(s.entries)}
 	if err != nil {
@@ -352,14 +352,14 @@ func Compare(ctx context.Context, models []string, f Scoring) (Comparison, error
 	for _, model := range models {
 		name, files, named := strings.Cut(model, "=")
 		if !named || name == "" || files == "" {
-			return out, userfile.Wrong("--compare takes NAME=FILE or NAME=FILE,FILE, not %q", model)
+			return out, userfile.Wrong("--%s takes NAME=FILE or NAME=FILE,FILE, not %q", flag, model)
 		}
 		if slices.ContainsFunc(out.Models, func(m ModelScore) bool { return m.Name == name }) {
-			return out, userfile.Wrong("--compare: %q stands twice; give all its files at once: NAME=FILE,FILE", name)
+			return out, userfile.Wrong("--%s: %q stands twice; give all its files at once: NAME=FILE,FILE", flag, name)
 		}
 		scores, err := s.score(ctx, strings.Split(files, ","))
 		if err != nil {
-			return out, fmt.Errorf("--compare %s: %w", name, err)
+			return out, fmt.Errorf("--%s %s: %w", flag, name, err)
 		}
 		out.Models = append(out.Models, ModelScore{name, scores})
 	}

@@ -35,7 +35,7 @@ func (c *command) labelsScoreCommand() *cobra.Command {
 				return usageError("--compare names the files; leave %s out, or put it into --compare NAME=FILE,FILE",
 					args[0])
 			case len(compare) > 0:
-				models, err := study.Compare(cmd.Context(), compare, f)
+				models, err := study.Compare(cmd.Context(), "compare", compare, f)
 				if err != nil {
 					return err
 				}

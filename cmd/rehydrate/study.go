@@ -60,7 +60,7 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		page.Moderation = &table.ModerationTable
 	}
 	if len(f.models) > 0 {
-		compared, err := study.Compare(ctx, f.models, study.Scoring{Gold: f.release, Split: f.split})
+		compared, err := study.Compare(ctx, "model", f.models, study.Scoring{Gold: f.release, Split: f.split})
 		if err != nil {
 			return err
 		}
