@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +38,9 @@ const (
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
+// inDataset is a file where a dataset has its rows: the folder above may be a copy that nobody registered.
+var inDataset = regexp.MustCompile(`(^|/)data/[^/]+-\d{5}-of-\d{5}\.parquet$`)
+
 // spot names the row of a table, or the part of a file, in which a place lies.
 func (p place) spot() spot {
 	table, where := p.table, p.path+p.part
@@ -53,6 +58,9 @@ func (p place) spot() spot {
 		return spot{where, "delete it: no purge takes it out of a file that no export wrote"}
 	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
 		return spot{where, "delete the cell's output"}
+	case table != nil && table.parquet && inDataset.MatchString(filepath.ToSlash(p.path)):
+		return spot{where, "delete the file; or, where DIR is a whole copy of the dataset, register it and have it purged: " +
+			"rehydrate export --adopt DIR --note WHO, then " + doPurge}
 	case table != nil && table.parquet:
 		return spot{where, "delete the file, or write it again without this row (the first is row 1)"}
 	case table != nil:

@@ -308,9 +308,12 @@ func (a *audit) decideImage(s *sighting) {
 			"%s like the image of %s, which was removed, and as much like that of %s, which stays (%d of 64 bits apart)",
 			cmp.Or(s.what, "it looks"), like.name, rival.name, apart)
 	case like != nil:
+		looks := "it looks"
+		if s.what != "" {
+			looks = s.what + " is"
+		}
 		a.openOf(like.name, where, "look at it: it can be another caption on the same picture",
-			"%s like the image of %s, which was removed (%d of 64 bits apart)", cmp.Or(s.what,
-				"it looks"), like.name, apart)
+			"%s like the image of %s, which was removed (%d of 64 bits apart)", looks, like.name, apart)
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)

@@ -40,7 +40,7 @@ func TestPage(t *testing.T) {
 			{ID: "p3", Standing: Standing{State: "live", MustGo: true}}}})
 	text := regexp.MustCompile(`\s+`).ReplaceAllString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(full, " "), " ")
 	for _, want := range []string{"Audit of &#34;&gt;&lt;script&gt;",
-		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete",
+		"FAIL 1 removed post is still here, in 1 place. 1 thing could not be checked. Check it first: ",
 		"1 removed post found, in 1 place 1 files or other things not checked 1 overdue",
 		"0 of 1 removed posts looked for by image too 1 files looked at",
 		"p1 taken down on request 2 Jan 2026, 03:04 UTC 4 Jan 2026, 03:04 UTC",

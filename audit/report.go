@@ -68,11 +68,38 @@ func (r Report) Headline() []string {
 	}
 	if r.Known.MustGo == 0 {
 		return []string{fmt.Sprintf("No post of this dataset is known to be removed; looked at %s.",
-			page.Counted(len(r.Scope.Files), "file")), r.rests()}
+			page.Counted(len(r.Scope.Files), "file")) + r.undecidedPosts(), r.rests()}
 	}
-	lines := []string{fmt.Sprintf("No removed post was found: none of %d, in %s.", r.Known.MustGo,
-		page.Counted(len(r.Scope.Files), "file"))}
+	lines := []string{r.noneFound() + r.undecidedPosts()}
 	return append(append(lines, r.Known.reach()...), r.rests())
+}
+
+// noneFound says that no removed post is in the files.
+func (r Report) noneFound() string {
+	n, files := r.Known.MustGo, len(r.Scope.Files)
+	which := fmt.Sprintf("None of the %d removed posts is", n)
+	if n == 1 {
+		which = "The removed post is not"
+	}
+	if files == 1 {
+		return which + " in this file."
+	}
+	return fmt.Sprintf("%s in these %d files.", which, files)
+}
+
+// undecidedPosts says of posts that are held back that they are no removed posts here; "" where there are none.
+func (r Report) undecidedPosts() string {
+	n := 0
+	for _, d := range r.Duties {
+		if d.Kind == DutyConfirm {
+			n += len(d.Posts)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s held back and not decided, so not looked for: copies may have %s.", are(n, "post"),
+		map[bool]string{true: "it", false: "them"}[n == 1])
 }
 
 // reach says by what the removed posts were looked for, and what a verdict that nothing was found does not cover.
@@ -221,8 +248,8 @@ func (r Report) failed() (lines []string) {
 	}
 	// What is found recognises what is not: a row has the hashes of its image, which a workspace erased.
 	if n := len(r.Open); n > 0 && places > 0 {
-		lines = append(lines, fmt.Sprintf("%s could not be checked. Settle this before you delete anything: "+
-			"what you delete may be what recognises it.", page.Counted(n, "thing")))
+		lines = append(lines, fmt.Sprintf("%s could not be checked. %s first: what is deleted can no longer be compared.",
+			page.Counted(n, "thing"), map[bool]string{true: "Check it", false: "Check these"}[n == 1]))
 	} else if n > 0 {
 		lines = append(lines, fmt.Sprintf("%s could not be checked.", page.Counted(n, "thing")))
 	}
@@ -553,18 +580,17 @@ func (r Report) States() (rows [][2]string) {
 	return rows
 }
 
-// For returns the report with the release in its advice as the reader types it: its path, and flags behind it.
-func (r Report) For(release string) Report {
+// For returns the report with its advice as the reader types it. typed gets it with RELEASE for the release.
+func (r Report) For(typed func(do string) string) Report {
 	r.Findings, r.Open, r.Duties = slices.Clone(r.Findings), slices.Clone(r.Open), slices.Clone(r.Duties)
-	named := func(do string) string { return strings.ReplaceAll(do, "RELEASE", release) }
 	for i := range r.Findings {
-		r.Findings[i].Do = named(r.Findings[i].Do)
+		r.Findings[i].Do = typed(r.Findings[i].Do)
 	}
 	for i := range r.Open {
-		r.Open[i].Do = named(r.Open[i].Do)
+		r.Open[i].Do = typed(r.Open[i].Do)
 	}
 	for i := range r.Duties {
-		r.Duties[i].Do = named(r.Duties[i].Do)
+		r.Duties[i].Do = typed(r.Duties[i].Do)
 	}
 	return r
 }

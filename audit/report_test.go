@@ -29,17 +29,17 @@ func TestHeadline(t *testing.T) {
 		want string
 	}{
 		{"by id alone", Report{Verdict: Pass, Known: Known{MustGo: 6}, Coverage: asked},
-			"No removed post was found: none of 6, in 0 files. They were looked for by id alone: their images and " +
+			"None of the 6 removed posts is in these 0 files. They were looked for by id alone: their images and " +
 				"captions could not be recognised. According to Reddit's answers in this audit."},
 		{"by one image", Report{Verdict: Pass, Known: Known{MustGo: 10, Digests: 1}, Coverage: asked},
-			"No removed post was found: none of 10, in 0 files. All were looked for by id, 1 by its unchanged image, " +
+			"None of the 10 removed posts is in these 0 files. All were looked for by id, 1 by its unchanged image, " +
 				"none by changed images or captions. The images of 9 of the 10 could not be looked for. " +
 				"According to Reddit's answers in this audit."},
 		{"one post", Report{Verdict: Pass, Known: Known{MustGo: 1, Digests: 1}, Coverage: asked},
-			"No removed post was found: none of 1, in 0 files. It was looked for by id, by its unchanged image, " +
+			"The removed post is not in these 0 files. It was looked for by id, by its unchanged image, " +
 				"not by changed images or captions. According to Reddit's answers in this audit."},
 		{"by all", Report{Verdict: Pass, Known: Known{MustGo: 2, Digests: 2, Hashes: 1, Texts: 2}, Coverage: asked},
-			"No removed post was found: none of 2, in 0 files. All were looked for by id, all by their unchanged images, " +
+			"None of the 2 removed posts is in these 0 files. All were looked for by id, all by their unchanged images, " +
 				"1 by its changed image, all by their captions. According to Reddit's answers in this audit."},
 		{"overdue", Report{Verdict: Overdue, Known: Known{MustGo: 6}, Duties: []Duty{{Late: true}}, Coverage: asked},
 			"No removed post was found, but a duty of the workspace's holder is late. They were looked for by id alone: " +
@@ -62,8 +62,8 @@ func TestHeadline(t *testing.T) {
 			"The record was changed: 1 thing is not as log and workspace have it. " +
 				"According to Reddit's answers in this audit."},
 		{"open", Report{Verdict: Fail, Findings: found, Open: []Open{{Where: "b.png"}}, Coverage: asked},
-			"1 removed post is still here, in 1 place. 1 thing could not be checked. Settle this before you delete " +
-				"anything: what you delete may be what recognises it. According to Reddit's answers in this audit."},
+			"1 removed post is still here, in 1 place. 1 thing could not be checked. Check it first: what is " +
+				"deleted can no longer be compared. According to Reddit's answers in this audit."},
 	} {
 		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
 	}
@@ -229,7 +229,7 @@ func TestEvidenceGoes(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, gonePNG+".png"), w.images[gonePNG], 0o600),
 		os.WriteFile(filepath.Join(dir, "foto.jpg"), encodeJPEG(drawn(2), 40), 0o600))
 	r := w.audit(t, w.ws, dir)
-	if r.Verdict != Fail || len(r.Open) != 1 || !strings.Contains(strings.Join(r.Headline(), " "), "Settle this before") {
+	if r.Verdict != Fail || len(r.Open) != 1 || !strings.Contains(strings.Join(r.Headline(), " "), "Check it first: ") {
 		t.Errorf("%s, open %+v: %q", r.Verdict, r.Open, r.Headline())
 	}
 }

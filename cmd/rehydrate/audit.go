@@ -22,6 +22,7 @@ import (
 
 	"rehydrate/audit"
 	"rehydrate/cmd/internal/build"
+	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/durable"
 	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
@@ -166,7 +167,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err != nil {
 		return err
 	}
-	return c.concludeAudit(ctx, report, path, f)
+	return c.concludeAudit(ctx, report, job.Manifest.Posts, f)
 }
 
 // checkAudited fails where an audit needs a workspace and there is none, before anything is asked. One that is damaged
@@ -246,8 +247,8 @@ func (c *command) writeOwn(ctx context.Context, what, name string, write func(io
 	return nil
 }
 
-// concludeAudit prints the report, records it and returns the status of its verdict.
-func (c *command) concludeAudit(ctx context.Context, r audit.Report, release string, f auditFlags) error {
+// concludeAudit prints the report, records it and returns the status of its verdict. The release has so many posts.
+func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, f auditFlags) error {
 	c.console.Done()
 	// The digest is of the exact bytes that --json prints, so an auditor can compare a kept report with the log.
 	hash := sha256.New()
@@ -266,10 +267,12 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, release str
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
 	proof := proofOf(r, sum, recorded)
-	named := release + c.named() + repeated("--grant", f.grant) + f.redditFlags.repeated()
-	said := c.forRehearsal(ctx, r.For(named), release, named)
+	made := c.inRehearsal(ctx, r, posts, f.policy)
+	typed := func(do string) string { return c.toType(made.Replace(do)) }
+	said := r.For(typed)
 	if f.html != "" {
-		err := c.writeOwn(ctx, "page", f.html, func(w io.Writer) error { return said.WritePage(w, sum, proof) })
+		page := r.For(func(do string) string { return strings.ReplaceAll(typed(do), console.Joint, " ") })
+		err := c.writeOwn(ctx, "page", f.html, func(w io.Writer) error { return page.WritePage(w, sum, proof) })
 		if err != nil {
 			return err
 		}

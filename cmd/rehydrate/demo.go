@@ -26,6 +26,14 @@ import (
 
 const demoSeed = 1
 
+// servedFolder begins the name of the folder that has the emulator's certificate, as long as it serves.
+const servedFolder = "rehydrate-demo-"
+
+// isServed reports whether a certificate is one of an emulator that serves.
+func isServed(cacert string) bool {
+	return strings.HasPrefix(filepath.Base(filepath.Dir(cacert)), servedFolder)
+}
+
 var (
 	//go:embed demo/release.toml
 	demoRelease string
@@ -115,7 +123,7 @@ func (c *command) demo(ctx context.Context, f demoFlags) error {
 	if err := emulator.Put(posts...); err != nil {
 		return fmt.Errorf("load the emulator: %w", err)
 	}
-	folder, err := os.MkdirTemp("", "rehydrate-demo-")
+	folder, err := os.MkdirTemp("", servedFolder)
 	if err != nil {
 		return err
 	}
@@ -175,7 +183,7 @@ func (c *command) rehearse(ctx context.Context, f demoFlags, env map[string]stri
 	}
 	summary, err := c.rehydrate(ctx, path, f.runFlags, getenv)
 	if err == nil {
-		err = c.conclude(summary, "")
+		err = c.conclude(summary, "", true)
 	}
 	var status exitCode
 	if err != nil && !errors.As(err, &status) {
@@ -341,36 +349,43 @@ func (r *rehearsal) String() string {
 	return text
 }
 
-// forRehearsal returns the report of an audit with commands that work where the posts of the workspace are made up, for
-// Reddit does not know them. named is the release as the report's commands have it, with flags behind it.
-func (c *command) forRehearsal(ctx context.Context, r audit.Report, release, named string) audit.Report {
+// inRehearsal puts commands that work into the advice of an audit where the posts of the workspace are made up, for
+// Reddit does not know them. The release has so many posts, and the rehearsal a sample of them or all. Posts that are
+// held back are deleted there, too: else the emulator would call them live.
+func (c *command) inRehearsal(ctx context.Context, r audit.Report, posts int, policy string) *strings.Replacer {
 	again, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
 		b, _, err := ws.Binding(ctx)
 		if err != nil || !state.IsRehearsal(b.Release) {
 			return "", err
 		}
-		if filepath.Clean(release) == builtInRelease() {
-			return "rehydrate demo" + c.named(), nil
+		text := "rehydrate demo"
+		if filepath.Clean(c.release) != builtInRelease() {
+			text += repeated("--release", c.release)
+			_, rehearsed, err := ws.Counts(ctx)
+			if err != nil {
+				return "", err
+			}
+			if rehearsed < posts {
+				text += fmt.Sprintf(" --posts %d", rehearsed)
+			}
 		}
-		_, posts, err := ws.Counts(ctx)
-		return fmt.Sprintf("rehydrate demo%s --posts %d%s", repeated("--release", release), posts, c.named()), err
+		var gone []string
+		for _, d := range r.Duties {
+			if d.Kind == audit.DutyConfirm {
+				gone = append(gone, d.Posts...)
+			}
+		}
+		return text + repeated("--delete", strings.Join(gone, ",")) + repeated("--policy", policy) + c.named(), nil
 	})
 	if err != nil || again == "" { // the report says what is wrong with the workspace
-		return r
+		return strings.NewReplacer()
 	}
-	purge := "rehydrate purge " + named
-	words := strings.NewReplacer("rehydrate recheck "+named, again, "rehydrate run "+named, again, purge,
-		purge+" --offline")
-	for i := range r.Findings {
-		r.Findings[i].Do = words.Replace(r.Findings[i].Do)
+	var words []string
+	for _, job := range []string{"recheck", "run"} {
+		asks := "rehydrate " + job + " RELEASE"
+		words = append(words, asks+" "+confirms, joined(again+" "+confirms), asks, joined(again))
 	}
-	for i := range r.Open {
-		r.Open[i].Do = words.Replace(r.Open[i].Do)
-	}
-	for i := range r.Duties {
-		r.Duties[i].Do = words.Replace(r.Duties[i].Do)
-	}
-	return r
+	return strings.NewReplacer(append(words, "rehydrate purge RELEASE", "rehydrate purge RELEASE --offline")...)
 }
 
 // builtInRelease is the folder of the release that is rehearsed without --release.
@@ -405,17 +420,21 @@ func (c *command) serve(ctx context.Context, f demoFlags, env map[string]string,
 	if err != nil {
 		return err
 	}
-	run := shellWord(self) + " run " + shellWord(release) + leave + f.redditFlags.repeated() +
-		repeated("-w", c.workspace)
+	there := f.redditFlags.repeated() + repeated("-w", c.workspace)
+	run := shellWord(self) + " run " + shellWord(release) + leave + there
+	recheck := "" // where there is something to find
+	if len(f.deleted) > 0 {
+		recheck = shellWord(self) + " recheck " + shellWord(release) + leave + there
+	}
 	if c.json {
-		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run}))
+		_, err = c.bare.Write(toJSON(map[string]any{"environment": env, "run": run, "recheck": recheck}))
 		c.said.delivered = true // now: what comes later is only that it ends
 	} else {
 		fmt.Fprintln(c.stderr, "rehydrate: in another terminal, type these lines; Ctrl-C here ends the emulator")
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			fmt.Fprintf(c.bare, "export %s=%s\n", name, env[name])
 		}
-		_, err = fmt.Fprintln(c.bare, run) // not folded: it is to be copied
+		_, err = fmt.Fprintln(c.bare, cmp.Or(recheck, run)) // not folded: it is to be copied
 	}
 	if err != nil {
 		return err

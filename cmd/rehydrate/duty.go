@@ -114,7 +114,8 @@ func (c *command) knowsPosts(ctx context.Context, f *releaseFlags, r *redditFlag
 	}
 	hint := emulatorHint
 	if f.rehearsal {
-		hint = "rehydrate demo asks about them again, and rehydrate purge --offline asks nobody"
+		hint = "the rehydrate demo that you typed asks about them again: leave out none of its --delete\n" +
+			"rehydrate purge RELEASE --offline asks nobody"
 	}
 	return &problem{code: exitUsage,
 		err:  errors.New("the posts of this workspace are made up, and Reddit does not know them"),

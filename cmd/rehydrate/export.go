@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -86,6 +87,10 @@ func (f *exportFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError("--format takes %s, not %q", strings.Join(copies.Formats(), ", "), f.format)
 	case f.list, f.digests:
 		return nil // they register nothing, so they need no note
+	}
+	if f.note == "" && f.returned+f.destroyed != "" {
+		return &problem{code: exitUsage, err: fmt.Errorf("%s needs --note WHO: who told you so", cmd.CommandPath()),
+			hint: "the log keeps it, such as --note 'A. Researcher, by mail'"}
 	}
 	if f.note == "" {
 		return usageError("%s needs --note WHO: who has the copy", cmd.CommandPath())

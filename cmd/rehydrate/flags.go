@@ -282,13 +282,15 @@ func (c *command) outsideWorkspace(flag, file string) error {
 
 // pageFlags say where a page of numbers is written.
 type pageFlags struct {
+	flag  string // that names the file
 	file  string
 	force bool
 }
 
 func (f *pageFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "html", "", "")
-	markWritten(cmd, "html")
+	f.flag = "html"
+	cmd.Flags().StringVar(&f.file, f.flag, "", "")
+	markWritten(cmd, f.flag)
 	cmd.Flags().BoolVar(&f.force, "force", false, "")
 }
 
@@ -298,7 +300,7 @@ func (f pageFlags) check() error {
 		return nil
 	}
 	if _, err := os.Lstat(f.file); err == nil && !f.force {
-		return usageError("--html %s exists; name another file, or write over it with --force", f.file)
+		return usageError("--%s %s exists; name another file, or write over it with --force", f.flag, f.file)
 	}
 	return nil
 }

@@ -76,8 +76,8 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	}
 	leftOut := filepath.Clean(dir) + "-left-out.csv" // beside the release, which is published
 	if _, err := os.Lstat(leftOut); err == nil && o.SkipDamaged {
-		return usageError("%s exists, and would list the rows that are left out; move it away, or choose another DIR",
-			leftOut)
+		return usageError("%s exists, and would list the rows that are left out; choose another DIR, or delete that file%s",
+			leftOut, map[bool]string{true: " and the folder " + dir}[userfile.Exists(dir) == nil])
 	}
 	pins, pol, err := readSigners(signers)
 	if err != nil {
@@ -101,15 +101,17 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if is[*manifest.Problems](err) || is[*manifest.Problem](err) {
 		return asUsage(err)
 	}
+	listed := ""
 	if err == nil && len(draft.LeftOut) > 0 {
-		err = durable.Write(ctx, leftOut, 0o644, draft.WriteLeftOut)
+		err, listed = durable.Write(ctx, leftOut, 0o644, draft.WriteLeftOut), leftOut
 		written = append(written, leftOut)
 	}
 	if err != nil {
 		return err
 	}
 	return c.answer("init", initAnswer{Guesses: draft.Notes, Warnings: draft.Warnings, Written: written,
-		Example: draft.Example, Agreement: agreements(ctx, files, draft.Annotators, dir), Dir: dir, Signed: len(signers) > 0,
+		Example: draft.Example, Agreement: agreements(ctx, files, draft.Annotators, dir), Dir: dir, LeftOut: listed,
+		Signed:   len(signers) > 0,
 		Labelled: draft.Labelled})
 }
 
@@ -147,6 +149,7 @@ type initAnswer struct {
 	// Agreement has the commands that compare annotators whose columns were left out.
 	Agreement []string `json:"agreement,omitempty"`
 	Dir       string   `json:"-"`
+	LeftOut   string   `json:"-"` // the list of rows that were left out; empty for none
 	Signed    bool     `json:"-"` // whether a run needs a grant
 	Labelled  bool     `json:"-"` // whether the release has labels
 }

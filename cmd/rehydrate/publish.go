@@ -177,7 +177,7 @@ func (c *command) again(more string, without ...string) string {
 	if more != "" {
 		words = append(words, more)
 	}
-	return strings.Join(append(words, after...), " ")
+	return joined(strings.Join(append(words, after...), " "))
 }
 
 // shellWord is an argument as a shell takes it.

@@ -148,6 +148,21 @@ func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline b
 	return nil
 }
 
+// Worked reports whether posts were removed, or those of the request had been before.
+func (p purgeAnswer) Worked() bool {
+	return len(p.Erased)+len(p.Rows)+len(p.Already)+len(p.Empty)+len(p.Unknown) > 0
+}
+
+// Reached counts the copies in which nothing is left that must go.
+func (p purgeAnswer) Reached() (n int) {
+	for _, c := range p.Copies {
+		if c.State == state.CopyGood {
+			n++
+		}
+	}
+	return n
+}
+
 // A purgeAnswer is what purge prints.
 type purgeAnswer struct {
 	pipeline.PurgeReport

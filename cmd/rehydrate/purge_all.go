@@ -45,15 +45,16 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 		if err != nil {
 			return err
 		}
+		do := c.again(confirms, dryRun, confirms)
 		if f.dryRun {
-			return c.answer("purge-all-plan", plan)
+			return c.answer("purge-all-plan", endPlan{plan, do})
 		}
 		return &problem{code: exitUsage,
 			err: fmt.Errorf("--all would end the workspace %s and remove %s, %s, %s and %s",
 				c.workspace, times(plan.Images, "image", "images"), times(plan.Texts, "text", "texts"),
 				times(len(plan.Files), "file", "files"),
 				times(openedCopies(plan.Copies), "registered copy", "registered copies")),
-			hint: "nothing was changed; to do it: rehydrate purge --all --confirm-removals" + c.named()}
+			hint: "nothing was changed; to do it: " + do}
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		ending, err := pipeline.End(ctx, ws, c.now())
@@ -66,6 +67,15 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 		done := len(ending.Rows) == 0 && !slices.ContainsFunc(ending.Copies, isOpen)
 		return c.answerHolds("purge-all", endAnswer{ending, c.datasetsCache()}, done, exitRetry)
 	})
+}
+
+// confirms is the flag by which what was held back or planned is done.
+const confirms = "--confirm-removals"
+
+// An endPlan is what purge --all --dry-run prints.
+type endPlan struct {
+	pipeline.Ending
+	Again string `json:"-"` // the command that does it
 }
 
 // An endAnswer is what purge --all prints.

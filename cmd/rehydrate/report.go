@@ -53,7 +53,7 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	case of.release != "" && f.out == "":
 		return usageError("--release needs --out FILE, such as study.html")
 	case of.release != "":
-		return c.writeStudy(ctx, of, pageFlags{f.out, f.force})
+		return c.writeStudy(ctx, of, pageFlags{"out", f.out, f.force})
 	}
 	if f.out == "" && (f.thumbnails || f.texts) {
 		return usageError("--thumbnails and --texts need --out FILE, outside the workspace: rehydrate purge could not remove posts from the report")

@@ -209,6 +209,8 @@ const defaultWorkspace = "rehydrated"
 // command is what all subcommands share: the process and the global flags.
 type command struct {
 	process
+	called    *cobra.Command // with its flags; nil before it is known
+	release   string         // that it was given, as it was typed; empty for none
 	workspace string
 	listName  string // of --name, for a list of ids
 	json      bool
@@ -307,7 +309,6 @@ func run(ctx context.Context, p process) int {
 		_ = errors.Join(c.said.Flush(), out.Flush(), stderr.Flush(), errs.Flush())
 	}()
 	c.stdout, c.stderr, c.console = c.said, stderr, console.New("rehydrate", stderr, p.stderr, p.getenv("TERM"), p.now)
-	var called *cobra.Command
 	// A panic becomes an error: deferred calls close the workspace, and the message is scrubbed.
 	err := safely.Do(func() (err error) {
 		// Before anything is printed: an error about arguments repeats them.
@@ -316,7 +317,7 @@ func run(ctx context.Context, p process) int {
 		root.SetArgs(c.args)
 		root.SetIn(c.stdin)
 		root.SetErr(c.stderr)
-		called, err = root.ExecuteContextC(ctx)
+		c.called, err = root.ExecuteContextC(ctx)
 		return err
 	})
 	c.console.Done() // the bar goes before an error is printed
@@ -336,11 +337,12 @@ func run(ctx context.Context, p process) int {
 	code, hint := diagnose(err)
 	text := err.Error()
 	text, hint = splitHint(text, hint)
-	if called != nil {
+	if c.called != nil {
 		if hint == usageHint {
-			hint = wayOut(called, text)
+			hint = wayOut(c.called, text)
+		} else {
+			hint = c.toType(strings.ReplaceAll(hint, thisCommand, c.called.CommandPath()))
 		}
-		hint = strings.ReplaceAll(hint, thisCommand, called.CommandPath())
 	}
 	fmt.Fprint(c.stderr, errorLines(text, hint))
 	var internal *safely.Panic
@@ -384,6 +386,7 @@ func (c *command) root() *cobra.Command {
 	}
 	root.Version, root.SilenceErrors, root.SilenceUsage = build.Version(), true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		c.called = cmd
 		if c.quiet && c.verbose {
 			return usageError("--quiet and --verbose exclude each other; leave one of them out")
 		}

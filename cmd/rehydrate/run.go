@@ -96,7 +96,7 @@ func (c *command) doRun(ctx context.Context, path string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	return c.conclude(summary, c.nextRecheck(path, &f))
+	return c.conclude(summary, c.nextRecheck(path, &f), isServed(f.cacert))
 }
 
 // rehydrate is the job that run, cluster and demo share.
@@ -317,6 +317,7 @@ func (c *command) openManifest(ctx context.Context, path string) (*manifest.Rele
 	}
 	rel, err := c.openEither(ctx, path)
 	if err == nil {
+		c.release = path
 		return rel, nil
 	}
 	if b, failed := userfile.Read(path); failed == nil {

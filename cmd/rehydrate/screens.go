@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 	"text/template"
 	"time"
+	"unicode/utf8"
 
 	"rehydrate/internal/csvcell"
 	"rehydrate/internal/printable"
@@ -101,61 +102,69 @@ func (c *command) screenFuncs() template.FuncMap {
 		return n
 	}
 	return template.FuncMap{
-		"add":       func(a, b int) int { return a + b },
-		"abs":       math.Abs,
-		"at":        func(t time.Time) string { return t.Format(time.RFC3339) },
-		"because":   because,
-		"asked":     asked,
-		"byCode":    byCode,
-		"comma":     func(n int) string { return humanize.Comma(int64(n)) },
-		"groups":    groupRows,
-		"percent":   percent,
-		"reasons":   reasonRows,
-		"removed":   removedList,
-		"span":      span,
-		"todos":     todos,
-		"broken":    broken,
-		"cell":      func(text string) string { return fmt.Sprintf("%.20s", printable.EscapedLine(text)) },
-		"counts":    countsOf,
-		"day":       func(t time.Time) string { return t.Format(time.DateOnly) },
-		"decimal":   decimal,
-		"few":       few,
-		"highest":   func(numbers []int) int { return slices.Max(numbers) },
-		"off":       func(share float64) string { return fmt.Sprintf("%+.1f", share) },
-		"hundred":   func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
-		"join":      func(list []string) string { return strings.Join(list, ", ") },
-		"kept":      func(s state.Summary) int { return s.Outcomes[manifest.Kept] },
-		"key":       keyLine,
-		"labels":    labelList,
-		"lasts":     lasts,
-		"line":      func(v any) string { return printable.EscapedLine(fmt.Sprint(v)) },
-		"lines":     func(s string) []string { return strings.Split(s, "\n") },
-		"more":      func(n, shown int) int { return max(n-few(shown), 0) },
-		"number":    fiveDigits,
-		"other":     study.OtherText,
-		"ocrWords":  bracketed,
-		"percents":  func(share float64) float64 { return 100 * share },
-		"printable": csvcell.Shown,
-		"quote":     strconv.QuoteToGraphic,
-		"rate":      rate,
-		"quiet":     func() bool { return c.quiet },
-		"record":    record,
-		"published": publishedRows,
-		"sentence":  asSentence,
-		"score":     func(v *float64) string { return decimal(hundredfold(v), 2) },
-		"size":      size,
-		"some":      someOf,
-		"named":     c.named,
-		"narrow":    func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
-		"tally":     tally,
-		"text":      printable.Text,
-		"times":     times,
-		"verbose":   func() bool { return c.verbose },
-		"workspace": func() string { return c.workspace },
+		"add":        func(a, b int) int { return a + b },
+		"abs":        math.Abs,
+		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
+		"because":    because,
+		"asked":      asked,
+		"byCode":     byCode,
+		"confirming": c.confirming,
+		"comma":      func(n int) string { return humanize.Comma(int64(n)) },
+		"groups":     groupRows,
+		"percent":    percent,
+		"reasons":    reasonRows,
+		"removed":    removedList,
+		"span":       span,
+		"todos":      todos,
+		"broken":     broken,
+		"cell":       func(text string) string { return fmt.Sprintf("%.20s", printable.EscapedLine(text)) },
+		"counts":     countsOf,
+		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
+		"decimal":    decimal,
+		"engine":     engineOf,
+		"few":        few,
+		"highest":    func(numbers []int) int { return slices.Max(numbers) },
+		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },
+		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
+		"join":       func(list []string) string { return strings.Join(list, ", ") },
+		"kept":       func(s state.Summary) int { return s.Outcomes[manifest.Kept] },
+		"key":        keyLine,
+		"labels":     labelList,
+		"lasts":      lasts,
+		"line":       func(v any) string { return printable.EscapedLine(fmt.Sprint(v)) },
+		"lines":      func(s string) []string { return strings.Split(s, "\n") },
+		"more":       func(n, shown int) int { return max(n-few(shown), 0) },
+		"number":     fiveDigits,
+		"other":      study.OtherText,
+		"ocrWords":   bracketed,
+		"percents":   func(share float64) float64 { return 100 * share },
+		"printable":  csvcell.Shown,
+		"quote":      strconv.QuoteToGraphic,
+		"rate":       rate,
+		"quiet":      func() bool { return c.quiet },
+		"record":     record,
+		"published":  publishedRows,
+		"sentence":   asSentence,
+		"score":      func(v *float64) string { return decimal(hundredfold(v), 2) },
+		"size":       size,
+		"some":       someOf,
+		"named":      c.named,
+		"narrow":     func(row []string) []string { return row[:min(len(row), 7)] }, // as a rule it fits into 80 signs
+		"tally":      tally,
+		"text":       printable.Text,
+		"toType":     c.toType,
+		"times":      times,
+		"verbose":    func() bool { return c.verbose },
+		"workspace":  func() string { return c.workspace },
 		// The table of a screen by name, of cells at the left or the right; render gives the function that has the
 		// screens.
 		"table": func(string, string, any) (string, error) { return "", nil },
 	}
+}
+
+// engineOf is the fingerprint of a reading in words: its last number is the version of the rules that mask names.
+func engineOf(fingerprint string) string {
+	return strings.Replace(fingerprint, " names masked ", ", rules for names ", 1)
 }
 
 // record writes cells as a line of CSV, without its end.
@@ -195,12 +204,12 @@ func (c *command) answerHolds(name string, v any, holds bool, otherwise exitCode
 func broken(rows [][2]string) (lines [][2]string) {
 	width := 0
 	for _, row := range rows {
-		width = max(width, len(row[0]))
+		width = max(width, utf8.RuneCountInString(row[0]))
 	}
 	for _, row := range rows {
 		name, line := row[0], ""
-		for word := range strings.FieldsSeq(printable.EscapedLine(row[1])) {
-			if line != "" && len(line)+1+len(word) > 76-width {
+		for _, word := range strings.FieldsFunc(printable.EscapedLine(row[1]), func(r rune) bool { return r == ' ' }) {
+			if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 76-width {
 				lines, name, line = append(lines, [2]string{name, line}), "", ""
 			}
 			line = strings.TrimPrefix(line+" "+word, " ")

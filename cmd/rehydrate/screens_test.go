@@ -18,7 +18,6 @@ import (
 	"rehydrate/internal/safely"
 	"rehydrate/labels"
 	"rehydrate/manifest"
-	"rehydrate/pipeline"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/diff"
 	"rehydrate/pipeline/state"
@@ -69,7 +68,7 @@ var screenValues = map[string]any{
 	"publish-review": publish.Review{},
 	"purge":          purgeAnswer{},
 	"purge-plan":     purgePlanAnswer{},
-	"purge-all":      endAnswer{}, "purge-all-plan": pipeline.Ending{}, "recheck": recheckAnswer{},
+	"purge-all":      endAnswer{}, "purge-all-plan": endPlan{}, "recheck": recheckAnswer{},
 	"report":   reportAnswer{},
 	"run-plan": planAnswer{}, "select": selectAnswer{}, "status": statusReport{}, "run": runAnswer{},
 	"tombstones":        stonesAnswer{},

@@ -73,13 +73,13 @@ func (c *command) setUp(
 		_, err := c.findOCR(f.program)
 		lacks(err, "the ocr program: scripts/setup and go build -o bin/ ./cmd/... build it, or --ocr PROGRAM")
 	}
-	const all = "rehydrate doctor %s checks the whole setup"
+	const all = "rehydrate doctor RELEASE checks the whole setup"
 	switch len(missing) {
 	case 0:
 		return grant, nil
 	case 1:
 		code, hint := diagnose(first)
-		return nil, &problem{err: first, code: code, hint: strings.TrimPrefix(hint+"\n", "\n") + fmt.Sprintf(all, path)}
+		return nil, &problem{err: first, code: code, hint: strings.TrimPrefix(hint+"\n", "\n") + all}
 	}
 	return nil, &problem{
 		err: &lacking{
@@ -87,7 +87,7 @@ func (c *command) setUp(
 			[]string{2: "two", 3: "three"}[len(missing)] + " things are missing before this release can be rebuilt",
 		},
 		code: exitRejected,
-		hint: strings.Join(append(missing, fmt.Sprintf(all, path)), "\n"),
+		hint: strings.Join(append(missing, all), "\n"),
 	}
 }
 

@@ -293,12 +293,13 @@ type statusReport struct {
 // A runAnswer is what run prints.
 type runAnswer struct {
 	state.Summary
-	Next string `json:"-"` // the recheck that is to be scheduled; empty where nothing is to be typed next
+	Next     string `json:"-"` // the recheck that is to be scheduled; empty where nothing is to be typed next
+	Emulated bool   `json:"-"` // its posts are the emulator's
 }
 
 // conclude prints what a run did, and the recheck to type next, if any.
-func (c *command) conclude(s state.Summary, next string) error {
-	if err := c.answer("run", runAnswer{s, next}); err != nil {
+func (c *command) conclude(s state.Summary, next string, emulated bool) error {
+	if err := c.answer("run", runAnswer{s, next, emulated}); err != nil {
 		return err
 	}
 	return statusOf(s)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rehydrate/cmd/internal/console"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
 )
@@ -73,7 +74,7 @@ func splitHint(text, hint string) (string, string) {
 
 // asSentence begins a hint with a capital letter, unless it is something to type.
 func asSentence(hint string) string {
-	first, rest, _ := strings.Cut(hint, " ")
+	first, rest, _ := strings.Cut(strings.ReplaceAll(hint, console.Joint, " "), " ")
 	typed := first == "rehydrate" || first == "chmod" || first == "id" || first == "" ||
 		strings.ContainsAny(first, `"/_.-`)
 	if typed || rest == "" {
@@ -117,10 +118,7 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := namesOf(cmd)
 	path, word := cmd.CommandPath(), strconv.QuoteToGraphic(args[0])
 	text, otherwise := "unknown command "+word, "rehydrate --help lists the commands"
 	if cmd.HasParent() && len(names) > 0 {
@@ -140,7 +138,23 @@ func onlyCommands(cmd *cobra.Command, args []string) error {
 		otherwise = "did you mean " + strings.Join(elsewhere, " or ") + "?"
 		names = nil
 	}
+	if meant := otherCommands[args[0]]; slices.Contains(names, meant) {
+		return unknown(text, "did you mean "+path+" "+meant+"?", "", "", nil)
+	}
+	// One that undoes removals is nothing that a slip may lead to.
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "lift" })
 	return unknown(text, otherwise, path+" ", args[0], names)
+}
+
+// otherCommands are commands as other programs call them.
+var otherCommands = map[string]string{"list": "show", "ls": "show", "view": "show", "print": "show"}
+
+// namesOf are the names of the commands below one.
+func namesOf(cmd *cobra.Command) (names []string) {
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
 }
 
 // unknown is the error of a name that is not one of those there are. The hint is the nearest of them, behind what goes
@@ -198,7 +212,12 @@ func unknownFlag(cmd *cobra.Command, missing *pflag.NotExistError) error {
 	text := fmt.Sprintf("%s has no flag --%s", path, name)
 	if short := missing.GetSpecifiedShortnames(); short != "" {
 		text = fmt.Sprintf("%s has no flag -%s", path, name)
-		if name == "w" {
+		switch {
+		case name == "w" && !cmd.HasParent():
+			return unknown(text, "name the command first: rehydrate status -w DIR", "", "", nil)
+		case name == "w" && cmd.HasSubCommands():
+			return unknown(text, "choose: "+strings.Join(namesOf(cmd), ", "), "", "", nil)
+		case name == "w":
 			return unknown(text, path+" needs no workspace: leave -w out", "", "", nil)
 		}
 		name = short // -shards is meant as --shards
@@ -284,17 +303,17 @@ func (c *command) mistaken(err error) error {
 	switch {
 	case isReleaseFolder(c.workspace):
 		return &problem{err: fmt.Errorf("%s is a release, not a workspace", c.workspace), code: exitUsage,
-			hint: "name the folder that rehydrate run made: " + thisCommand + " -w DIR"}
+			hint: "name the folder that a run made: " + thisCommand + " -w DIR"}
 	case failed != nil:
 		return &problem{err: fmt.Errorf("there is no workspace %s", c.workspace), code: exitUsage,
-			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE" + c.named()}
+			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE"}
 	case info.IsDir() && errors.Is(err, workspace.ErrEmpty):
 		return &problem{err: fmt.Errorf("the workspace %s holds nothing yet", c.workspace), code: exitUsage,
-			hint: "rehydrate run RELEASE" + c.named()}
+			hint: "rehydrate run RELEASE"}
 	}
 	if _, why, found := strings.Cut(err.Error(), workspace.ErrNoWorkspace.Error()+": "); found {
 		return &problem{err: fmt.Errorf("%s is not a workspace: %s", c.workspace, why), code: exitUsage,
-			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE"}
+			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE -w DIR"}
 	}
 	return err
 }
@@ -304,7 +323,7 @@ func (c *command) named() string {
 	if c.workspace == defaultWorkspace {
 		return ""
 	}
-	return " -w " + c.workspace
+	return repeated("-w", c.workspace)
 }
 
 func isReleaseFolder(path string) bool {

@@ -373,7 +373,8 @@ func (d *Draft) Write(ctx context.Context, dir string, extra map[string][]byte) 
 	files, err := os.ReadDir(dir)
 	if len(files) > 0 {
 		return nil, &manifest.Problem{File: dir, Message: "the folder exists and is not empty",
-			Hint: "choose a new folder, or empty this one first"}
+			Hint: "choose a new folder; or delete this one, and type init again with all that it needs, such as --keep COLUMN " +
+				"for a column that was left out"}
 	}
 	made := errors.Is(err, fs.ErrNotExist) // then it goes again after an error
 	if err := durable.MkdirAll(ctx, dir, 0o755); err != nil {

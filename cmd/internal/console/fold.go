@@ -25,12 +25,16 @@ func widthOf(w io.Writer) func() int {
 	}
 }
 
+// Joint stands for a space at which no line is broken, as within a command that a reader copies. A Folder writes it as
+// a space. It is a space of mathematics, which no name of a file has.
+const Joint = "\u205f"
+
 // A Folder breaks lines between words where they go to a terminal, which would break them within words. Elsewhere lines
-// stay as they are.
+// stay as they are, but for Joint.
 type Folder struct {
 	out   io.Writer
 	width func() int // nil where nothing is folded
-	line  []byte     // that has no end yet
+	line  []byte     // that has no end yet, or the beginning of a Joint
 }
 
 // Fold returns a Folder of out.
@@ -41,14 +45,14 @@ func (f *Folder) Stop() { f.width = nil }
 
 // Write writes the lines that are whole by now.
 func (f *Folder) Write(p []byte) (int, error) {
-	if f.width == nil {
-		return f.out.Write(p)
-	}
 	f.line = append(f.line, p...)
+	if f.width == nil {
+		return len(p), f.through()
+	}
 	end := bytes.LastIndexByte(f.line, '\n') + 1
 	var b strings.Builder
 	for line := range strings.Lines(string(f.line[:end])) {
-		b.WriteString(wrap(strings.TrimSuffix(line, "\n"), f.width()) + "\n")
+		b.WriteString(strings.ReplaceAll(wrap(strings.TrimSuffix(line, "\n"), f.width()), Joint, " ") + "\n")
 	}
 	f.line = append([]byte(nil), f.line[end:]...)
 	if _, err := io.WriteString(f.out, b.String()); err != nil {
@@ -57,9 +61,22 @@ func (f *Folder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// through writes what there is as it is, but for the beginning of a Joint at its end.
+func (f *Folder) through() error {
+	end := len(f.line)
+	for n := 1; n < len(Joint); n++ {
+		if bytes.HasSuffix(f.line, []byte(Joint[:n])) {
+			end = len(f.line) - n
+		}
+	}
+	_, err := f.out.Write(bytes.ReplaceAll(f.line[:end], []byte(Joint), []byte(" ")))
+	f.line = append([]byte(nil), f.line[end:]...)
+	return err
+}
+
 // Flush writes a last line without an end.
 func (f *Folder) Flush() error {
-	_, err := f.out.Write(f.line)
+	_, err := f.out.Write(bytes.ReplaceAll(f.line, []byte(Joint), []byte(" ")))
 	f.line = nil
 	return err
 }
