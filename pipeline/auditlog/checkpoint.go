@@ -55,6 +55,12 @@ func parseCheckpoint(signed []byte, keys ...string) (Checkpoint, error) {
 	return Checkpoint{}, errOtherKey
 }
 
+// originOf is the name of the log that a checkpoint says it is of.
+func originOf(signed []byte) string {
+	origin, _, _ := strings.Cut(string(signed), "\n")
+	return origin
+}
+
 // parseBody reads the text of a checkpoint: origin, size and root, a line each, and no more.
 func parseBody(text string) (Checkpoint, error) {
 	// But for the first line it is the tree of the Go checksum database.

@@ -285,6 +285,9 @@ func (l *Log) Records(ctx context.Context, first int64) iter.Seq2[Event, error] 
 func (l *Log) Since(ctx context.Context, earlier []byte) (Checkpoint, error) {
 	c, err := parseCheckpoint(earlier, l.last.Key)
 	switch {
+	case errors.Is(err, errOtherKey) && originOf(earlier) != l.last.Origin:
+		return c, brokenAt(0, "the earlier checkpoint is of another log: of another workspace, or from "+
+			"before this one got a new key")
 	case errors.Is(err, errOtherKey):
 		return c, brokenAt(0, "the earlier checkpoint is signed with another key than the log is now")
 	case err != nil:

@@ -340,7 +340,7 @@ func TestSince(t *testing.T) {
 	breaks(t, err, 300, "has 600 records")
 	rewrite(t, changed, testKey(t, 2), lines(t, 0, 600))
 	_, err = reopen(t, changed).Since(ctx, then.Checkpoint().Signed)
-	breaks(t, err, 0, "another key")
+	breaks(t, err, 0, "is of another log: of another workspace")
 	if _, err := l.Since(ctx, []byte("no checkpoint")); err == nil || errors.As(err, new(*Broken)) {
 		t.Errorf("a file that is not a checkpoint: %v, want an error other than damage of the log", err)
 	}
