@@ -72,6 +72,9 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 			if err := areThere([]string{file}); err != nil {
 				return err
 			}
+			if err := noTombstones(file); err != nil && len(o.Keep) == 0 { // who keeps columns knows what they are
+				return err
+			}
 		}
 	}
 	leftOut := filepath.Clean(dir) + "-left-out.csv" // beside the release, which is published

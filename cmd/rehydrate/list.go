@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
+	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/dataset/scan"
@@ -16,6 +18,9 @@ import (
 
 // openEither opens a release, or a list of posts.
 func (c *command) openEither(ctx context.Context, path string) (*manifest.Release, error) {
+	if err := noTombstones(path); err != nil {
+		return nil, err
+	}
 	o := manifest.Options{OpenParquet: scan.OpenManifest}
 	if !manifest.IsList(path) {
 		return manifest.Open(path, o)
@@ -30,6 +35,32 @@ func (c *command) openEither(ctx context.Context, path string) (*manifest.Releas
 		return nil, err
 	}
 	return manifest.OpenList(ctx, path, name, o)
+}
+
+// noTombstones refuses a list of tombstones where a release or annotations are wanted: its states and times would be
+// taken for labels.
+func noTombstones(path string) error {
+	if !isTombstones(path) {
+		return nil
+	}
+	return &problem{
+		err:  fmt.Errorf("%s is a list of tombstones: it says which posts were removed, and is no release", path),
+		code: exitUsage,
+		hint: "make a release of a list of the post ids, and put the tombstones into it:\n" +
+			typed("rehydrate", "init", "DIR", "--manifest", "ids.txt") + "\n" +
+			typed("cp", path, "DIR/"+manifest.TombstonesName),
+	}
+}
+
+// isTombstones reports whether a file begins as a list of tombstones. One that cannot be read does not.
+func isTombstones(path string) bool {
+	f, _, err := userfile.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 64))
+	return err == nil && manifest.BeginsTombstones(head)
 }
 
 // nameOfList is the name of a list: that of --name, that under which the workspace has it, or that of the workspace.
