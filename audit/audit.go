@@ -53,7 +53,8 @@ type Finding struct {
 	ID    string        `json:"id"`    // of the entry; empty for what is not as recorded and concerns no single one
 	Kinds []FindingKind `json:"kinds"` // the gravest first
 	Where string        `json:"where"`
-	What  []string      `json:"what"` // how each of them is known
+	What  []string      `json:"what"`         // what of it is there, and how that is known
+	By    string        `json:"by,omitempty"` // who says that the post was removed; empty for what is not as recorded
 	Do    string        `json:"do"`
 	Removal
 }
@@ -107,6 +108,7 @@ const statementName, statementVersion = "rehydrate-audit/", "2"
 type Report struct {
 	Format   string          `json:"format"` // StatementFormat
 	Verdict  Verdict         `json:"verdict"`
+	Says     []string        `json:"says,omitempty"` // the headline
 	Findings []Finding       `json:"findings"`
 	Open     []Open          `json:"open"`
 	Duties   []Duty          `json:"duties"`
@@ -148,6 +150,9 @@ type Scope struct {
 	Copies         int            `json:"copies"` // registered, that are there
 	Named          int            `json:"named"`  // files and folders that the auditor named
 	Looked         []Looked       `json:"looked"` // how many of the files lie where
+	// Listed are the posts of a bare list of ids that stand in a table or in the name of a file, in the list's order.
+	Listed []string `json:"listed,omitempty"`
+	IsList bool     `json:"is_list,omitempty"` // the release is such a list
 }
 
 // A Looked is a place whose files were looked at.
@@ -297,6 +302,7 @@ type audit struct {
 	texts     sync.Pool // of *caption.Text
 	rowsHeld  rowsHeld
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
+	named     map[*evidence]bool     // posts of a bare list that stand in files
 	elsewhere []string               // what third parties have, and need not delete yet
 }
 
@@ -308,7 +314,7 @@ func newAudit(c Config) *audit {
 		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}},
-		gone: goneContent{}}
+		gone: goneContent{}, named: map[*evidence]bool{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }
 	return a
 }
@@ -323,7 +329,7 @@ func (a *audit) readRelease(ctx context.Context) error {
 		Known: Known{States: map[string]int{}}}
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{},
-		Looked: []Looked{}}
+		Looked: []Looked{}, IsList: a.Release.IsList()}
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)

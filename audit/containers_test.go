@@ -827,9 +827,9 @@ func resealed(t *testing.T, w *world, change string) error {
 	return os.WriteFile(name, append(seal, '\n'), 0o600)
 }
 
-// TestOpenByFolder says once what is to be said of many files of a folder, with how many they are and the first by
+// TestByFolder says once what is to be said of many files of a folder, with how many they are and the first by
 // name; each is listed.
-func TestOpenByFolder(t *testing.T) {
+func TestByFolder(t *testing.T) {
 	w := newWorld(t, false, false)
 	for n, want := range map[int]int{3: 3, 4: 1, 12: 1} {
 		dir := t.TempDir()
@@ -839,7 +839,7 @@ func TestOpenByFolder(t *testing.T) {
 		}
 		r := w.audit(t, w.ws, dir)
 		testkit.Same(t, "open", n, len(r.Open))
-		groups := r.OpenByFolder()
+		groups := r.ByFolder(r.Open)
 		where := fmt.Sprintf("%d in %s: %s/00.xz, %s/01.xz, %s/02.xz, ...", n, dir, dir, dir, dir)
 		if len(groups) != want || want == 1 && groups[0].Where != where {
 			t.Errorf("%d files: %+v", n, groups)

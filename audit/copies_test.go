@@ -35,3 +35,18 @@ func TestLeftOfAKilledExport(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyThatIsNamed: a registered copy that the auditor names as well is looked at once.
+func TestCopyThatIsNamed(t *testing.T) {
+	w := newWorld(t, false, false)
+	link := filepath.Join(w.dir, "link")
+	testkit.OK(t, os.Symlink(w.copied, link))
+	want := w.audit(t, w.ws)
+	for _, name := range []string{w.copied, link, filepath.Join(w.copied, "README.md")} {
+		r := w.audit(t, w.ws, name)
+		testkit.Same(t, name+": places", want.Scope.Looked, r.Scope.Looked)
+		if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "lies in the registered copy "+w.copied) {
+			t.Errorf("%s: notes %q", name, said)
+		}
+	}
+}

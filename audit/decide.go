@@ -35,6 +35,7 @@ const (
 	doPurge   = "rehydrate purge RELEASE"
 	doRun     = "rehydrate run RELEASE"
 	doExplain = "ask the holder of the workspace to explain it"
+	doAway    = "delete it; if you must keep it, name its new place in the next audit"
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
@@ -53,9 +54,9 @@ func (p place) spot() spot {
 	case p.src.recorded != "":
 		return spot{where, "delete the copy, and make a new one: no purge changes a file that somebody changed"}
 	case p.src.name != "":
-		return spot{where, "move it out of the workspace, or delete it"}
+		return spot{where, doAway}
 	case p.src.copied:
-		return spot{where, "delete it: no purge takes it out of a file that no export wrote"}
+		return spot{where, "delete the file: no export wrote it, so no purge changes it"}
 	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
 		return spot{where, "delete the cell's output"}
 	case table != nil && table.parquet && inDataset.MatchString(filepath.ToSlash(p.path)):
@@ -74,6 +75,9 @@ func (p place) spot() spot {
 	}
 	return spot{where, "remove it there"}
 }
+
+// atReddit is where something is open that Reddit was not asked, or did not answer.
+const atReddit = "Reddit's answers"
 
 // atSince is where a finding lies that is of the checkpoint which was kept, and of no file here.
 const atSince = "--since"
@@ -313,10 +317,10 @@ func (a *audit) decide(ctx context.Context) error {
 	for _, k := range a.gone.all {
 		if k.format != "" && k.MustGo && !k.waits {
 			a.finding(FoundImage, k.name, spot{state.StateFile, doPurge},
-				"the description of its image, with its hashes: %s", k.why)
+				"the description of its image, with its hashes")
 		}
 		if k.read && k.MustGo && !k.waits {
-			a.finding(FoundText, k.name, spot{state.StateFile, doPurge}, "text read off its image: %s", k.why)
+			a.finding(FoundText, k.name, spot{state.StateFile, doPurge}, "the text read off its image")
 		}
 	}
 	return nil
@@ -325,13 +329,13 @@ func (a *audit) decide(ctx context.Context) error {
 // tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
 func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
 	for reason, ids := range unanswered {
-		a.open("reddit", "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,
+		a.open(atReddit, "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,
 			some(ids))
 	}
 	n := len(unasked)
 	switch {
 	case a.report.Coverage.Judged == 0 && len(unanswered) == 0:
-		a.open("reddit", "audit without --offline, or name the workspace with -w",
+		a.open(atReddit, "audit without --offline, or name the workspace with -w",
 			"nothing is known of any post: nobody asked Reddit, or it did not answer, and no tombstone is published")
 	case n > 0 && a.Workspace != nil:
 		a.open("workspace", doRun, "Reddit never said what became of %s: %s", page.Counted(n, "post"), some(unasked))
@@ -392,7 +396,7 @@ func (a *audit) conclude() {
 	r.Findings = findingsOf(a.found)
 	for i, f := range r.Findings {
 		if e := a.evidenceOn(f.ID); f.Kinds[0] != FoundRecord && e != nil {
-			r.Findings[i].Removal = e.removal
+			r.Findings[i].Removal, r.Findings[i].By = e.removal, e.why
 		}
 	}
 	r.Limits = append(r.limits(), a.elsewhere...)
@@ -409,6 +413,12 @@ func (a *audit) conclude() {
 	}
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	a.tellAudited()
+	for _, e := range a.order {
+		if e.entry && a.named[e] {
+			r.Scope.Listed = append(r.Scope.Listed, string(e.ID))
+		}
+	}
+	r.Says = r.Headline()
 }
 
 // verdictOf says what the lists of a report come to.

@@ -620,8 +620,7 @@ func (a *audit) checkOutcomes(s *source, r io.Reader) {
 			return
 		}
 		if e := a.posts[res.ID]; e != nil && e.MustGo && holds(res) {
-			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "it says %s of a removed post: %s",
-				res.Outcome, e.why)
+			a.finding(FoundRow, res.Key.String(), spot{s.where, doPurge}, "its id, which it says is %s", res.Outcome)
 		}
 	}
 }
@@ -641,11 +640,11 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		s.mayName = s.mayName || w.isOwnList(all, s.name != "")
 	case s.name == state.StateFile:
 	case kind == isDatabase:
-		w.changed("", s.where, "move it out of the workspace, or delete it",
+		w.changed("", s.where, doAway,
 			"a database in the workspace that no record accounts for")
 	case kind != isParquet && noted == "":
 	case noted == "" && logged == "":
-		w.stray("", s.name, "move it out of the workspace, or delete it",
+		w.stray("", s.name, doAway,
 			"a Parquet in the workspace that no record accounts for")
 	case cmp.Or(noted, sum) != sum || cmp.Or(logged, sum) != sum:
 		w.stray("", s.name, doRun,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 
@@ -58,7 +59,9 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	// in the workspace where a file is not the image on record.
 	if w.gone.stays(file) {
 		rec := w.storedAs(p)
-		if misplaced := s.stored && whole && (rec == nil || rec.image != file); misplaced || rec != nil && rec.MustGo {
+		misnamed := p.table == nil && p.own != "" && w.evidenceOn(p.own).MustGo
+		if misplaced := s.stored && whole && (rec == nil || rec.image != file); misplaced || misnamed ||
+			rec != nil && rec.MustGo {
 			w.record(s)
 		}
 		return nil
@@ -132,7 +135,7 @@ func (w walker) matchLooks(s *sighting, body []byte) error {
 		img, err := picture.Decode(part)
 		if err != nil {
 			if screen == nil {
-				s.fault = err.Error()
+				s.fault = fmt.Sprintf("the %s is damaged (%v)", strings.ToUpper(info.Format), err)
 			}
 			continue
 		}

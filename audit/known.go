@@ -248,6 +248,11 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 // resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all
 // others.
 func (a *audit) resolve(ctx context.Context) error {
+	for _, s := range a.sightings {
+		if k := a.claimed(s.claims(), true); k != nil && a.storedAs(s.place) == nil {
+			a.findClaimed(s, k)
+		}
+	}
 	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings
 	// already.
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
@@ -282,6 +287,38 @@ func (a *audit) resolve(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// findClaimed says of an image that has the name of a removed entry, or stands in its row, whether it is that entry's.
+// The name or the row is a finding already, whatever the image is.
+func (a *audit) findClaimed(s *sighting, k *known) {
+	where := s.String()
+	named := a.entryNamed(strings.TrimSpace(where[strings.LastIndex(where, ">")+1:])) == s.own // and not an image in it
+	if s.what != "" || s.table == nil && !named {
+		return
+	}
+	at := s.spot()
+	owner, how := a.imageKnown(s, nil)
+	like, apart := nearest(a.gone.looks[true], s.hashes)
+	for _, d := range s.digests {
+		if live := a.gone.owner(d, false); live != nil {
+			if s.table == nil {
+				at.do = "rename the file, or delete it"
+			}
+			a.finding(FoundRow, k.name, at, "an image of %s, which stays", live.name)
+			return
+		}
+	}
+	switch {
+	case owner != nil:
+		a.finding(FoundImage, owner.name, at, "its image, %s", how)
+	case like == k:
+		a.finding(FoundImage, k.name, at, "an image that looks like its own (%d of 64 bits apart)", apart)
+	case k.digests:
+		a.finding(FoundImage, k.name, at, "an image that is not its own unchanged")
+	default:
+		a.finding(FoundImage, k.name, at, "an image that could not be compared")
+	}
+}
+
 // decideImage judges an image by its record, by its bytes and by how it looks.
 func (a *audit) decideImage(s *sighting) {
 	claims, where, rec := s.claims(), s.String(), a.storedAs(s.place)
@@ -293,12 +330,12 @@ func (a *audit) decideImage(s *sighting) {
 	like, rival, apart := a.looksLike(s, mine)
 	switch {
 	case rec != nil && rec.MustGo && !rec.waits:
-		a.finding(FoundImage, rec.name, s.spot(), "its image: %s", rec.why)
+		a.finding(FoundImage, rec.name, s.spot(), "its image, as it was stored")
 	case k != nil:
 		if len(claims) > 0 {
 			how += ", said to be of " + claims[0]
 		}
-		a.finding(FoundImage, k.name, s.spot(), "%s (%s): %s", cmp.Or(s.what, "its image"), how, k.why)
+		a.finding(FoundImage, k.name, s.spot(), "%s, %s", cmp.Or(s.what, "its image"), how)
 	case s.stored:
 		a.decideStored(s, rec, like)
 	case like != nil && rival != nil && rival == mine: // its name or row is believed
@@ -312,7 +349,8 @@ func (a *audit) decideImage(s *sighting) {
 		if s.what != "" {
 			looks = s.what + " is"
 		}
-		a.openOf(like.name, where, "look at it: it can be another caption on the same picture",
+		a.openOf(like.name, where, "open it: it can be another caption on the same picture. The original is erased, so "+
+			"compare its id and its time with those of the post, and write beside this report what you saw",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", looks, like.name, apart)
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
@@ -338,7 +376,6 @@ func (a *audit) decideImage(s *sighting) {
 // decideStored judges an image of the workspace that is not one of a removed post. It has a record, or is a stray: its
 // origin is never merely unknown. like is the removed entry whose image it looks like, or nil.
 func (a *audit) decideStored(s *sighting, rec, like *known) {
-	const away = "move it out of the workspace, or delete it"
 	where, live := s.String(), a.gone.owner(s.digests[0], false)
 	switch {
 	case durable.IsTemp(path.Base(s.src.name)) || rec != nil && rec.image == s.digests[0]:
@@ -348,12 +385,12 @@ func (a *audit) decideStored(s *sighting, rec, like *known) {
 		a.stray(rec.name, where, doRun,
 			"it is not the image that was stored there: cannot tell which post it belongs to")
 	case live != nil:
-		a.stray("", where, away, "a copy of the image of "+live.name+" that no record accounts for")
+		a.stray("", where, doAway, "a copy of the image of "+live.name+" that no record accounts for")
 	case like != nil:
-		a.stray(like.name, where, away, fmt.Sprintf("an image in the workspace that no record accounts for, "+
+		a.stray(like.name, where, doAway, fmt.Sprintf("an image in the workspace that no record accounts for, "+
 			"and it looks like that of %s, which was removed", like.name))
 	default:
-		a.stray("", where, away, "an image in the workspace that no record accounts for")
+		a.stray("", where, doAway, "an image in the workspace that no record accounts for")
 	}
 }
 

@@ -45,6 +45,12 @@ func (s *source) ofRelease() bool { return s.name != "" || s.copied }
 // rowMark stands before the number of a row.
 const rowMark = " > row "
 
+// What is said of an id that is found.
+const (
+	itsRow = "its row"
+	itsID  = "its id"
+)
+
 // A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 1 for people.
 type place struct {
 	src   *source
@@ -344,6 +350,16 @@ func (a *audit) evidenceOn(entry string) *evidence {
 	return e
 }
 
+// sees notes that a post of a bare list of ids stands in a file.
+func (a *audit) sees(e *evidence) {
+	if !a.report.Scope.IsList {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.named[e] = true
+}
+
 // placeImages gives the ids of a table the places of images that its rows have, as a manifest has them.
 func (t *table) placeImages() {
 	at := slices.IndexFunc(t.order, func(c *column) bool { return len(c.places) > 0 })
@@ -380,13 +396,16 @@ func (w walker) finish(t *table) {
 		for _, h := range c.hits {
 			p, e := t.at(h.row, c), w.evidenceOn(h.entry())
 			sure := !e.MustGo || c.sure(t, h, ids, values[h.post])
+			if ids {
+				w.sees(h.post)
+			}
 			if sure && ids {
 				rows = append(rows, h)
 			}
 			switch {
 			case p.lists():
 			case e.MustGo && sure:
-				w.finding(FoundRow, h.entry(), p, "a row of a removed post: %s", e.why)
+				w.finding(FoundRow, h.entry(), p, itsRow)
 			// In CSV all numbers are texts, so only those under a name of ids may be some.
 			case e.MustGo && !c.counts() && (ids || h.shape || h.text && (c.ids || t.typed)):
 				w.openIDs(p)
@@ -396,7 +415,7 @@ func (w walker) finish(t *table) {
 		}
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread &&
 			(t.rows > 0 || c.asked) {
-			w.open(t.String(), "audit it with that release",
+			w.open(t.String(), "ask whoever has it from where the ids are, and audit it with that release",
 				"%d ids of another release in column %s: nobody asked Reddit about them", c.foreign, c.name)
 		}
 		if n := c.base36; n.n > 0 && !t.lists {

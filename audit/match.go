@@ -154,10 +154,13 @@ func (w walker) names(p place, name, kind string) {
 	}
 	p.kin = map[bool]FindingKind{true: FoundImage, false: FoundRow}[kind == isImage]
 	entry := w.entryNamed(name)
+	if e := w.postOf(entry); e != nil {
+		w.sees(e)
+	}
 	if e := w.evidenceOn(entry); e != nil && e.MustGo {
 		switch {
 		case p.own != "" && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))):
-			w.finding(p.kin, entry, p, "it is named after a removed post: %s", e.why)
+			w.finding(FoundRow, entry, p, "its id as the file's name")
 			return
 		case p.own == "" && isImageName.MatchString(path.Ext(name)):
 			w.openIDs(p)
@@ -368,7 +371,16 @@ func (w walker) matchWord(p place, e *evidence, before, behind []byte) {
 	named := isKey.Match(before) || isImageName.Match(behind) || p.col != nil && p.col.ids
 	switch {
 	case telling(e.ID) || isReddit.Match(before) || named && p.src.ofRelease():
-		w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "it names a removed post: %s", e.why)
+		what := itsID
+		switch {
+		case p.table != nil:
+			what = itsRow
+		case p.kin == FoundImage:
+			what = "an image with its id in the name"
+		case p.kin != "":
+			what = "its id in the name"
+		}
+		w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "%s", what)
 	// A column says what its numbers are, and so does the name of a file.
 	case !p.label && (named || p.table == nil && !isFraction.Match(before)):
 		w.openIDs(p)
@@ -483,8 +495,11 @@ func (w walker) recordCaptions(p place, t *caption.Text[*known]) {
 		if p.table != nil {
 			p = p.table.at(hit.At, p.col)
 		}
-		w.finding(FoundText, hit.Owner.name, p, "%d of the %d words of its caption: %s", hit.Words, hit.Of,
-			hit.Owner.why)
+		what := "its caption"
+		if hit.Words < hit.Of {
+			what = fmt.Sprintf("%d of the %d words of its caption", hit.Words, hit.Of)
+		}
+		w.finding(FoundText, hit.Owner.name, p, "%s", what)
 	}
 }
 

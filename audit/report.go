@@ -142,16 +142,21 @@ func (k Known) reach() (lines []string) {
 func (r Report) Next() string {
 	switch {
 	case r.Verdict == Fail && len(r.Open) > 0:
-		return "Settle what was not checked. Then whoever keeps these files does what the list of findings says, " +
-			"and you run rehydrate audit again."
+		return "Keep this report, and settle what is open. Then whoever keeps these files does what the list of findings " +
+			"says, and you run rehydrate audit again."
 	case r.Verdict == Fail:
-		return "Whoever keeps these files does what the list of findings says. Then run rehydrate audit again."
+		return "Keep this report. Then whoever keeps these files does what the list of findings says, and you run " +
+			"rehydrate audit again."
 	case r.Verdict == Undecided:
 		return "Do what the list says, then run rehydrate audit again."
 	case r.Verdict == Overdue:
 		return "The holder of the workspace does what stands under each duty. Then run rehydrate audit again."
 	case r.Scope.Workspace == "":
-		return "Nothing is to be done. Later deletions need another audit."
+		if r.Who.Mode == "offline" {
+			return "Nothing is to be done. Later deletions need another audit: the same command later, with --approval REF " +
+				"instead of --offline."
+		}
+		return "Nothing is to be done. Later deletions need another audit: the same command later."
 	}
 	for _, d := range r.Duties {
 		if d.Kind == DutyConfirm && d.Due != nil {
@@ -167,7 +172,7 @@ func (r Report) Next() string {
 			return fmt.Sprintf("Nothing is to be done now. The holder of the workspace asks Reddit again by %s.", at(*d.Due))
 		}
 	}
-	return "Nothing is to be done now. Later deletions need another audit."
+	return "Nothing is to be done now. Later deletions need another audit: the same command later."
 }
 
 // Strip is the audit in five numbers, for its page.
@@ -183,7 +188,7 @@ func (r Report) Strip() []page.Figure {
 	}
 	strip := []page.Figure{
 		found,
-		{Value: strconv.Itoa(open), Label: "files or other things not checked", Tone: page.Open.If(open)},
+		{Value: strconv.Itoa(open), Label: "files or other things not decided", Tone: page.Open.If(open)},
 		{Value: strconv.Itoa(late), Label: "overdue", Tone: page.Bad.If(late)},
 		{Value: fmt.Sprintf("%d of %d", k.Digests, k.MustGo), Label: "removed posts looked for by image too",
 			Tone: page.Open.If(k.MustGo - k.Digests), Section: "rests"},
@@ -232,11 +237,42 @@ func (r Report) found() (posts, places, changes, strays int) {
 	return len(each), places, changes, strays
 }
 
+// kinds counts the places of what was found of removed posts, each by the gravest that is there.
+func (r Report) kinds() string {
+	names := []string{"image", "caption", "row", "id"}
+	counts := make([]int, len(names))
+	for _, f := range r.Findings {
+		at := slices.Index([]FindingKind{FoundImage, FoundText, FoundRow}, f.Kinds[0])
+		if f.Kinds[0] == FoundRow && !slices.Contains(f.What, itsRow) {
+			at++
+		}
+		if at >= 0 {
+			counts[at]++
+		}
+	}
+	var parts []string
+	for i, name := range names {
+		if counts[i] > 0 {
+			parts = append(parts, page.Counted(counts[i], name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// named says where removed posts are of which more than ids and rows were found, and where others are.
+func (r Report) named() string {
+	content := func(f Finding) bool { return f.Kinds[0] == FoundImage || f.Kinds[0] == FoundText }
+	if slices.ContainsFunc(r.Findings, content) {
+		return "here"
+	}
+	return "named here"
+}
+
 func (r Report) failed() (lines []string) {
 	posts, places, changes, strays := r.found()
 	if places > 0 {
-		lines = append(lines, fmt.Sprintf("%s still here, in %s.", are(posts, "removed post"),
-			page.Counted(places, "place")))
+		lines = append(lines, fmt.Sprintf("%s still %s, in %s: %s.", are(posts, "removed post"), r.named(),
+			page.Counted(places, "place"), r.kinds()))
 	}
 	if changes > 0 {
 		lines = append(lines, fmt.Sprintf("The record was changed: %s not as log and workspace have it.",
@@ -247,13 +283,20 @@ func (r Report) failed() (lines []string) {
 			map[bool]string{true: "is", false: "are"}[strays == 1]))
 	}
 	// What is found recognises what is not: a row has the hashes of its image, which a workspace erased.
-	if n := len(r.Open); n > 0 && places > 0 {
-		lines = append(lines, fmt.Sprintf("%s could not be checked. %s first: what is deleted can no longer be compared.",
-			page.Counted(n, "thing"), map[bool]string{true: "Check it", false: "Check these"}[n == 1]))
-	} else if n > 0 {
+	if n := len(r.Unread()); n > 0 {
 		lines = append(lines, fmt.Sprintf("%s could not be checked.", page.Counted(n, "thing")))
 	}
-	return append(lines, r.rests())
+	if n := len(r.Suspected()); n > 0 {
+		lines = append(lines, looksRemoved(n)+".")
+	}
+	if len(r.Open) > 0 && places > 0 {
+		lines[len(lines)-1] += " Settle this first: a file that you delete may be the only thing that identifies another."
+	}
+	lines = append(lines, r.rests())
+	if places > 0 {
+		lines = append(lines, "Keep this report before anything is deleted: --statement FILE has the digest of every file.")
+	}
+	return lines
 }
 
 // Removals are the posts that were found, each once: why it must go, since when that is known, and by when it must be
@@ -322,17 +365,39 @@ func (r Report) undecided() string {
 	for _, f := range r.Scope.Files {
 		looked[f.Name] = true
 	}
-	for _, o := range r.Open {
+	for _, o := range r.Unread() {
 		file, _, _ := strings.Cut(o.Where, " > ")
 		open[file] = true
 		others = others || !looked[file]
 	}
-	if others {
-		return fmt.Sprintf("Nothing was found for certain, but %s could not be checked.",
-			page.Counted(len(r.Open), "thing"))
+	var parts []string
+	if n := len(r.Suspected()); n > 0 {
+		parts = append(parts, looksRemoved(n))
 	}
-	return fmt.Sprintf("Nothing was found for certain, but %d of %s could not be checked.", len(open),
-		page.Counted(len(looked), "file"))
+	switch n := len(r.Unread()); {
+	case n == 0:
+	case others:
+		parts = append(parts, page.Counted(n, "thing")+" could not be checked")
+	default:
+		parts = append(parts, fmt.Sprintf("%d of %s could not be checked", len(open), page.Counted(len(looked), "file")))
+	}
+	return "Nothing was found for certain, but " + strings.Join(parts, ", and ") + "."
+}
+
+// looksRemoved counts things that look like those of removed posts.
+func looksRemoved(n int) string {
+	return page.Counted(n, "thing") + map[bool]string{true: " looks like a removed post's",
+		false: " look like those of removed posts"}[n == 1]
+}
+
+// Suspected are the open things that were looked at, and can be of a removed post.
+func (r Report) Suspected() []Open {
+	return slices.DeleteFunc(slices.Clone(r.Open), func(o Open) bool { return o.ID == "" })
+}
+
+// Unread are the other open things: nobody looked at them, or not at all of them.
+func (r Report) Unread() []Open {
+	return slices.DeleteFunc(slices.Clone(r.Open), func(o Open) bool { return o.ID != "" })
 }
 
 // waysOut are the states of removed posts, as people say how they went.
@@ -383,10 +448,21 @@ func (r Report) rests() string {
 		return fmt.Sprintf("According to Reddit's answers of %s (%s ago)%s; later deletions are not known.",
 			at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)), r.others())
 	case c.Published != nil:
-		return fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.",
-			dayOf(*c.Published))
+		said := fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
+		if n := r.unasked(); n > 0 {
+			said += fmt.Sprintf(" Reddit was not asked about the other %s.", page.Counted(n, "post"))
+		}
+		return said
 	}
 	return "No source says of any post that it was removed."
+}
+
+// unasked counts the posts of the release of which nobody knows whether they were removed.
+func (r Report) unasked() (n int) {
+	for _, p := range r.Posts {
+		n += number(p.State == "" && !p.MustGo && !p.unnamed)
+	}
+	return n
 }
 
 // others says on whose word removed posts rest that Reddit does not call removed, as one that was taken down on
@@ -424,6 +500,16 @@ func (r Report) Facts(proof string) (facts [][2]string) {
 				k.MustGo, k.MustGo, k.Digests, k.Hashes, k.Texts))
 	}
 	say("Looked at", r.lookedAt())
+	if r.Scope.IsList {
+		text := fmt.Sprintf("%d of the %s stand in them", len(r.Scope.Listed), page.Counted(r.Scope.Posts, "listed post"))
+		if len(r.Scope.Listed) > 0 {
+			text += ": " + some(r.Scope.Listed)
+		}
+		if r.Known.MustGo == 0 {
+			text += ". Nothing says that any of them was removed"
+		}
+		say("Listed posts", text)
+	}
 	if c := r.Coverage; c.Asked > 0 {
 		say("Reddit", fmt.Sprintf("asked now about %s; %s", page.Counted(c.Asked, "post"),
 			page.Counted(c.Answered, "answer")))
@@ -468,7 +554,19 @@ func (r Report) lookedAt() string {
 	} else if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	return text + " (--details lists them)"
+	return text + listsThem
+}
+
+// listsThem says how a terminal lists the files; a page has the list.
+const listsThem = " (--details lists them)"
+
+// PageFacts are Facts for a page.
+func (r Report) PageFacts(proof string) [][2]string {
+	facts := r.Facts(proof)
+	for i := range facts {
+		facts[i][1] = strings.TrimSuffix(facts[i][1], listsThem)
+	}
+	return facts
 }
 
 // Sentence says what the duty is, and by when.
@@ -527,8 +625,7 @@ func (r Report) limits() []string {
 				"the images of "+of(unknown)+": there is nothing to compare with, "+
 					"as when a post was gone before its image was here")
 		case unknown > 0 && k.Published > 0:
-			limits = append(limits, fmt.Sprintf("the images of %s: none of the %s that the release publishes is of them",
-				of(unknown), page.Counted(k.Published, "digest")))
+			limits = append(limits, fmt.Sprintf("the images of %s: the release has no digest for them", of(unknown)))
 		case unknown > 0:
 			limits = append(limits, "the images of "+of(unknown)+": the release publishes no digests; "+doPublish)
 		}
@@ -537,7 +634,7 @@ func (r Report) limits() []string {
 				" taken for those of posts that stay, by name, row or looks: nothing proves whose they are")
 		}
 		if n := k.Digests - k.Hashes; n > 0 {
-			limits = append(limits, "changed images of "+of(n)+": what recognises them was erased with the post")
+			limits = append(limits, "changed images of "+of(n)+": their hashes were erased, so edited copies cannot be found")
 		}
 		if n := k.MustGo - k.Texts - k.Weak; n > 0 && here {
 			limits = append(limits, "the captions of "+of(n)+": they were never here, or were erased with the post")
@@ -574,7 +671,7 @@ func (r Report) States() (rows [][2]string) {
 	for _, s := range slices.Sorted(maps.Keys(r.Totals)) {
 		rows = append(rows, [2]string{cmp.Or(names[s], s), strconv.Itoa(r.Totals[s])})
 		if n := here[s]; n > 0 {
-			rows = append(rows, [2]string{"of these removed here all the same, as on request", strconv.Itoa(n)})
+			rows = append(rows, [2]string{"of these with a tombstone", strconv.Itoa(n)})
 		}
 	}
 	return rows
@@ -600,20 +697,18 @@ func (f Finding) Thing() string {
 	if f.Kinds[0] == FoundRecord {
 		return strings.Join(f.What, "; ")
 	}
-	names := map[FindingKind]string{FoundImage: "its image", FoundText: "its caption", FoundRow: "its id"}
-	if strings.Contains(f.Where, rowMark) {
-		names[FoundRow] = "its row"
+	if !slices.Contains(f.What, itsRow) {
+		return strings.Join(f.What, "; ")
 	}
-	var things []string
-	for _, kind := range f.Kinds {
-		things = append(things, names[kind])
-	}
-	return strings.Join(things, ", ")
+	with := slices.DeleteFunc(slices.Clone(f.What), func(what string) bool { return what == itsRow })
+	return strings.TrimSuffix(itsRow+", with "+strings.Join(with, " and "), ", with ")
 }
 
 // Place is where it was found, as people say it: "row 3 of train.csv in data.zip".
-func (f Finding) Place() string {
-	file, rest, ok := strings.Cut(f.Where, " > ")
+func (f Finding) Place() string { return placeOf(f.Where) }
+
+func placeOf(where string) string {
+	file, rest, ok := strings.Cut(where, " > ")
 	said := file
 	for ok {
 		var part string
@@ -627,16 +722,19 @@ func (f Finding) Place() string {
 	return said
 }
 
-// OpenByFolder returns what is open, things of one folder of which the same is to be said together.
-func (r Report) OpenByFolder() (groups []Open) {
+// ByFolder returns open things, those of one folder of which the same is to be said together.
+func (r Report) ByFolder(open []Open) (groups []Open) {
 	const most = 3 // of one folder that are said one by one
 	alike := map[Open][]Open{}
-	for _, o := range r.Open {
+	for _, o := range open {
 		file, _, _ := strings.Cut(o.Where, " > ")
 		k := Open{Where: path.Dir(file), What: o.What, Do: o.Do, ID: o.ID}
 		alike[k] = append(alike[k], o)
 	}
 	for k, of := range alike {
+		for i := range of {
+			of[i].Where = placeOf(of[i].Where)
+		}
 		if len(of) <= most {
 			groups = append(groups, of...)
 			continue
@@ -674,7 +772,7 @@ func (r Report) Details(digest string) (facts [][2]string) {
 	say("release digest", r.Scope.ReleaseDigest)
 	say("manifest digest", r.Scope.ManifestDigest)
 	say("policy digest", r.Scope.PolicyDigest)
-	say("scope", fmt.Sprintf("%d entries of %d posts, %d files", r.Scope.Entries, r.Scope.Posts, r.Scope.LookedAt))
+	say("scope", fmt.Sprintf("%d entries of %d posts, %d files and members of archives", r.Scope.Entries, r.Scope.Posts, r.Scope.LookedAt))
 	say("workspace", r.Scope.Workspace)
 	say("asked", fmt.Sprintf("%d posts, %d answers", r.Coverage.Asked, r.Coverage.Answered))
 	say("evidence", fmt.Sprintf("on %d of %d posts", r.Coverage.Judged, len(r.Posts)))

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +21,9 @@ import (
 func TestHeadline(t *testing.T) {
 	at := time.Date(2026, 11, 26, 18, 49, 0, 0, time.UTC)
 	asked := Coverage{Answered: 1}
-	found := []Finding{{ID: "p1", Where: "a.csv > row 1", Kinds: []FindingKind{FoundRow}}}
+	const keep = "Keep this report before anything is deleted: --statement FILE has the digest of every file."
+	found := []Finding{{ID: "p1", Where: "a.csv > row 1", Kinds: []FindingKind{FoundRow},
+		What: []string{itsRow}}}
 	stray := func(where string) Finding { return Finding{Where: where, Kinds: []FindingKind{FoundRecord}} }
 	requested := &AuditedPost{ID: "p1", Standing: Standing{State: manifest.StateLive, MustGo: true, Because: "tombstone",
 		removal: Removal{Why: whyRequest}}}
@@ -45,16 +49,16 @@ func TestHeadline(t *testing.T) {
 			"No removed post was found, but a duty of the workspace's holder is late. They were looked for by id alone: " +
 				"their images and captions could not be recognised. According to Reddit's answers in this audit."},
 		{"on request", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested}, Coverage: asked},
-			"1 removed post is still here, in 1 place. " +
-				"According to Reddit's answers in this audit and, for 1 post, the workspace's tombstones."},
+			"1 removed post is still named here, in 1 place: 1 row. " +
+				"According to Reddit's answers in this audit and, for 1 post, the workspace's tombstones. " + keep},
 		{"earlier answers", Report{Verdict: Fail, Findings: found, Posts: []*AuditedPost{requested},
 			Time:     at.Add(time.Hour),
-			Coverage: Coverage{Oldest: &at}}, "1 removed post is still here, in 1 place. " +
+			Coverage: Coverage{Oldest: &at}}, "1 removed post is still named here, in 1 place: 1 row. " +
 			"According to Reddit's answers of 26 November 2026, 18:49 UTC (1 hour ago) and, for 1 post, " +
-			"the workspace's tombstones; later deletions are not known."},
+			"the workspace's tombstones; later deletions are not known. " + keep},
 		{"a file beside", Report{Verdict: Fail, Findings: append(found, stray("old/x.parquet")), Coverage: asked},
-			"1 removed post is still here, in 1 place. 1 file in the workspace is not on record. " +
-				"According to Reddit's answers in this audit."},
+			"1 removed post is still named here, in 1 place: 1 row. 1 file in the workspace is not on record. " +
+				"According to Reddit's answers in this audit. " + keep},
 		{"files and the record", Report{Verdict: Fail, Findings: []Finding{stray("a.db"), stray("state.db"), stray("b.jpg"),
 			stray("audit")}, Coverage: asked}, "The record was changed: 2 things are not as log and workspace have it. " +
 			"2 files in the workspace are not on record. According to Reddit's answers in this audit."},
@@ -62,8 +66,23 @@ func TestHeadline(t *testing.T) {
 			"The record was changed: 1 thing is not as log and workspace have it. " +
 				"According to Reddit's answers in this audit."},
 		{"open", Report{Verdict: Fail, Findings: found, Open: []Open{{Where: "b.png"}}, Coverage: asked},
-			"1 removed post is still here, in 1 place. 1 thing could not be checked. Check it first: what is " +
-				"deleted can no longer be compared. According to Reddit's answers in this audit."},
+			"1 removed post is still named here, in 1 place: 1 row. 1 thing could not be checked. Settle this " +
+				"first: a file that you delete may be the only thing that identifies another. According to Reddit's answers " +
+				"in this audit. " + keep},
+		{"kinds", Report{Verdict: Fail, Findings: []Finding{{ID: "p1", Kinds: []FindingKind{FoundImage, FoundRow}},
+			{ID: "p1", Kinds: []FindingKind{FoundText}}, found[0], {ID: "p2", Kinds: []FindingKind{FoundRow}, What: []string{
+				itsID}}, {ID: "p2", Kinds: []FindingKind{FoundRow}}}, Coverage: asked},
+			"2 removed posts are still here, in 5 places: 1 image, 1 caption, 1 row, 2 ids. " +
+				"According to Reddit's answers in this audit. " + keep},
+		{"alike", Report{Verdict: Undecided, Open: []Open{{ID: "p1", Where: "b.png"}, {Where: "c.7z"}},
+			Scope: Scope{Files: []*AuditedFile{{Name: "b.png"}, {Name: "c.7z"}}}, Coverage: asked},
+			"Nothing was found for certain, but 1 thing looks like a removed post's, and 1 of 2 files could not be " +
+				"checked. According to Reddit's answers in this audit."},
+		{"tombstones alone", Report{Verdict: Pass, Known: Known{MustGo: 1}, Coverage: Coverage{Published: &at},
+			Posts: []*AuditedPost{requested, {ID: "p2"}, {ID: "p3"}}},
+			"No removed post was found: none of 1, in 0 files. It was looked for by id alone: its image and caption " +
+				"could not be recognised. According to the release's tombstones alone, the last of which is of " +
+				"26 November 2026. Reddit was not asked about the other 2 posts."},
 	} {
 		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
 	}
@@ -189,7 +208,7 @@ func TestLimits(t *testing.T) {
 		{"no digest at all", Report{Known: Known{MustGo: 6}},
 			"ask the maintainers to publish digests (rehydrate publish --digests)", false},
 		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}},
-			"none of the 43 digests that the release publishes", false},
+			"the images of the removed posts: the release has no digest for them", false},
 		{"digests of others", Report{Known: Known{MustGo: 6, Published: 43}}, "ask the maintainers", true},
 		{"requests, no tombstones", Report{Coverage: Coverage{Answered: 5}},
 			"Reddit still shows them, and the release lists none", false},
@@ -229,7 +248,38 @@ func TestEvidenceGoes(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, gonePNG+".png"), w.images[gonePNG], 0o600),
 		os.WriteFile(filepath.Join(dir, "foto.jpg"), encodeJPEG(drawn(2), 40), 0o600))
 	r := w.audit(t, w.ws, dir)
-	if r.Verdict != Fail || len(r.Open) != 1 || !strings.Contains(strings.Join(r.Headline(), " "), "Check it first: ") {
+	if r.Verdict != Fail || len(r.Open) != 1 || !strings.Contains(strings.Join(r.Headline(), " "), "Settle this first") {
 		t.Errorf("%s, open %+v: %q", r.Verdict, r.Open, r.Headline())
 	}
+}
+
+// TestNamedAfter: of an image that is named after a removed post, or stands in its row, the report says whose it is.
+func TestNamedAfter(t *testing.T) {
+	w, dir := newWorld(t, false, true), t.TempDir()
+	cell := func(body []byte) string { return "data:image/png;base64," + base64.StdEncoding.EncodeToString(body) }
+	for name, body := range map[string][]byte{
+		gonePNG + ".png":    w.images[gonePNG],
+		gonePNG + ".webp":   w.images[live1],
+		gonePNG + ".jpg":    encodeJPEG(drawn(9), 85),
+		goneUnseen + ".gif": encodePNG(drawn(9)),
+		"found.zip":         zipOf(gonePNG+".png", w.images[gonePNG]),
+		"rows.csv": []byte("id,image\n" + gonePNG + "," + cell(w.images[gonePNG]) + "\n" +
+			goneUnseen + "," + cell(encodePNG(drawn(9))) + "\n" + live1 + ",\n" + live2 + ",\n"),
+	} {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), body, 0o600))
+	}
+	got := map[string]string{}
+	for _, f := range w.audit(t, w.ws, dir).Findings {
+		got[filepath.Base(f.Where)] = fmt.Sprint(f.Kinds, " ", f.Thing())
+	}
+	delete(got, "rows.csv"+encodedPart) // the text of the table is searched as well
+	testkit.Same(t, "what was found", map[string]string{
+		gonePNG + ".png":                  "[image row] its image, byte for byte; its id as the file's name",
+		gonePNG + ".webp":                 "[row] an image of " + live1 + ", which stays; its id as the file's name",
+		gonePNG + ".jpg":                  "[image row] an image that is not its own unchanged; its id as the file's name",
+		"found.zip > " + gonePNG + ".png": "[image row] its image, byte for byte; its id as the file's name",
+		goneUnseen + ".gif":               "[image row] an image that could not be compared; its id as the file's name",
+		"rows.csv > row 1":                "[image row] its row, with its image, byte for byte",
+		"rows.csv > row 2":                "[image row] its row, with an image that could not be compared",
+	}, got)
 }

@@ -40,6 +40,9 @@ type StatementCheck struct {
 	SHA256    string    `json:"sha256"`
 	Verdict   Verdict   `json:"verdict"`
 	Time      time.Time `json:"time"`
+	Release   string    `json:"release"`         // its name and version
+	Mode      string    `json:"mode"`            // live or offline
+	Says      []string  `json:"says"`            // what the verdict means and rests on; empty if something is wrong
 	Key       string    `json:"key_fingerprint"` // that signed it; empty without a signature
 	Stamp     Stamp     `json:"time_stamp,omitzero"`
 	Recorded  any       `json:"recorded,omitempty"` // a bool, where a log was looked at
@@ -59,6 +62,7 @@ type statement struct {
 	Who      Auditor
 	Scope    struct {
 		Release        string
+		Version        string          `json:"release_version"`
 		ReleaseDigest  string          `json:"release_digest"`
 		ManifestDigest string          `json:"manifest_digest"`
 		Files          json.RawMessage // a list
@@ -106,7 +110,8 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	if err := fileversion.Check("the statement "+file, version, statementVersion, "audit again"); err != nil {
 		return s, userfile.Wrong("--check: %w", err)
 	}
-	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time}
+	s = StatementCheck{Statement: file, SHA256: state.SHA256(body), Verdict: r.Verdict, Time: r.Time,
+		Release: strings.TrimSpace(r.Scope.Release + " " + r.Scope.Version), Mode: r.Who.Mode, Says: []string{}}
 	doubt := func(wrong bool, format string, args ...any) {
 		if wrong && s.What == "" { // the first doubt is the one to look into
 			s.What = fmt.Sprintf(format, args...)
@@ -145,8 +150,35 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 		doubt(!found.Log.Consistent, "the log: %s", found.What)
 		doubt(!recorded, "the log does not record it")
 	}
+	if s.What == "" {
+		s.Says, err = headlineOf(body)
+		doubt(err != nil, "%v", err)
+	}
 	s.Holds = s.What == "" && !s.Unsigned
 	return s, nil
+}
+
+// Lines are what the statement says, for a screen.
+func (s StatementCheck) Lines() (lines [][2]string) {
+	name := fmt.Sprintf("%-*s", len(s.Statement), "says") // as wide as the first line's, which its lines stand beside
+	for _, text := range s.Says {
+		lines = append(lines, [2]string{name, text})
+		name = ""
+	}
+	return lines
+}
+
+// headlineOf derives the headline of a statement from its parts. Whoever wrote it may have left parts out.
+func headlineOf(body []byte) (lines []string, err error) {
+	var r Report
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("it is not as this program writes one: %w", err)
+	}
+	kindless := func(f Finding) bool { return len(f.Kinds) == 0 }
+	if slices.ContainsFunc(r.Findings, kindless) || slices.Contains(r.Posts, nil) || slices.Contains(r.Scope.Files, nil) {
+		return nil, errors.New("a finding of it has no kind, or a post or file is null")
+	}
+	return r.Headline(), nil
 }
 
 //go:embed audit.html

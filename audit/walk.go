@@ -81,6 +81,10 @@ func (a *audit) scanAll(ctx context.Context) error {
 		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
+		if dir := a.copyWith(name); dir != "" {
+			a.note("%s lies in the registered copy %s, and is looked at there", name, dir)
+			continue
+		}
 		a.enter(InNamed, filepath.ToSlash(name))
 		err = errors.Join(err, a.inNamed(ctx, name, look))
 	}
@@ -88,6 +92,32 @@ func (a *audit) scanAll(ctx context.Context) error {
 		return cmp.Or(ctx.Err(), err)
 	}
 	return a.resolve(ctx)
+}
+
+// copyWith returns the registered copy that was looked at and that has a named file or folder; "" for none. Where the
+// auditor says what columns mean, a named file is looked at by itself.
+func (a *audit) copyWith(name string) string {
+	if a.Columns != (ScanColumns{}) {
+		return ""
+	}
+	named, err := realPath(name)
+	for _, l := range a.report.Scope.Looked {
+		dir, wrong := realPath(l.Where)
+		if l.Kind == InCopy && err == nil && wrong == nil && (named == dir ||
+			strings.HasPrefix(named, dir+string(filepath.Separator))) {
+			return l.Where
+		}
+	}
+	return ""
+}
+
+// realPath is a whole path without links.
+func realPath(name string) (string, error) {
+	whole, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(whole)
 }
 
 // enter notes the place in which the files lie that are looked at next.
@@ -652,7 +682,7 @@ func (w walker) zipped(p place, all *io.SectionReader, f *zip.File) error {
 		return errors.New("it is cut off")
 	// Its bytes say nothing without the password, and a guess would be a PASS.
 	case f.Flags&1 != 0:
-		w.open(p.in(f.Name).String(), "unpack the archive, and name what comes out", "it is encrypted")
+		w.open(p.in(f.Name).String(), "ask for the password, unpack it, and name what comes out", "it is encrypted")
 	case f.Method == zip.Deflate:
 		packed := bufio.NewReader(in)
 		cut := w.member(p, f.Name, flate.NewReader(packed))

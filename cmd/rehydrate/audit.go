@@ -156,7 +156,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 			return err
 		}
 	}
-	report, err := c.auditWorkspace(ctx, config, f)
+	report, err := c.auditWorkspace(ctx, config)
 	if ctx.Err() != nil {
 		c.console.Done()
 		if !c.json { // what reads that would take it for a report
@@ -201,7 +201,7 @@ func readCheckpoint(name string) ([]byte, error) {
 	return b, nil
 }
 
-func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f auditFlags) (audit.Report, error) {
+func (c *command) auditWorkspace(ctx context.Context, config audit.Config) (audit.Report, error) {
 	open := func(ctx context.Context) (*workspace.Workspace, error) {
 		return workspace.Open(ctx, c.workspace, workspace.Options{ReadOnly: true})
 	}
@@ -216,20 +216,31 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config, f aud
 		// The named files can still be audited; the report then says what was not read.
 		config.Missing = err.Error()
 	}
-	if ws == nil && f.checkpoint != "" {
-		return audit.Report{}, &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed,
-			hint: "the report says what is wrong with the workspace; leave --checkpoint out"}
+	return audit.Audit(ctx, config)
+}
+
+// keepCheckpoint writes the checkpoint of the log, where one is asked for: after the audit's own record, so that it
+// contradicts a workspace that is put back to before the audit.
+func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFlags) error {
+	if f.checkpoint == "" {
+		return nil
 	}
-	report, err := audit.Audit(ctx, config)
-	if err != nil || f.checkpoint == "" {
-		return report, err
+	if r.Scope.Workspace == "" {
+		return errors.New("write the checkpoint: the workspace could not be opened, as the report says")
 	}
+	if r.Log.Present && !r.Log.Consistent {
+		return errors.New("write the checkpoint: the log is not consistent, as the report says")
+	}
+	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("write the checkpoint: %w", err)
+	}
+	defer ws.Close()
 	l, err := ws.LogReader(ctx)
 	if err != nil {
-		return report, &problem{err: fmt.Errorf("write the checkpoint: %w", err), code: exitFailed,
-			hint: "the report says what is wrong with the log; leave --checkpoint out"}
+		return fmt.Errorf("write the checkpoint: %w", err)
 	}
-	return report, c.writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
+	return c.writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
 }
 
 // writeOwn writes a file that the auditor keeps or hands on, and names it on stderr.
@@ -266,6 +277,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 		unstamped = c.stamp(ctx, f.statement, digest, f.stamp)
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
+	unkept := c.keepCheckpoint(ctx, r, f)
 	proof := proofOf(r, sum, recorded)
 	made := c.inRehearsal(ctx, r, posts, f.policy)
 	typed := func(do string) string { return c.toType(made.Replace(do)) }
@@ -286,8 +298,10 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 			return err
 		}
 	}
-	if unstamped != nil {
-		fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(unstamped.Error()))
+	for _, undone := range []error{unstamped, unkept} {
+		if undone != nil {
+			fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(undone.Error()))
+		}
 	}
 	switch {
 	case r.Verdict == audit.Fail:
@@ -296,7 +310,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 		return exitCode(exitUndecided)
 	case r.Verdict == audit.Overdue:
 		return exitCode(exitOverdue)
-	case unstamped != nil: // last: what was found matters more
+	case unstamped != nil, unkept != nil: // last: what was found matters more
 		return exitCode(exitFailed)
 	}
 	return nil
@@ -308,6 +322,19 @@ type auditAnswer struct {
 	Digest, Proof string
 	Details       bool
 }
+
+// Lead is the verdict with what it means.
+func (a auditAnswer) Lead() (lines [][2]string) {
+	name := string(a.Verdict)
+	for _, text := range a.Headline() {
+		lines = append(lines, [2]string{name, text})
+		name = ""
+	}
+	return lines
+}
+
+// End is the verdict with what is to be done.
+func (a auditAnswer) End() [][2]string { return [][2]string{{string(a.Verdict), a.Next()}} }
 
 // An auditRow is a row of what an audit lists.
 type auditRow struct {
@@ -349,13 +376,22 @@ func tableOrBlocks(heads, names []string, rows []auditRow) (lines []string) {
 	return lines
 }
 
+// Alike lists what looks like a removed post's, the first of it.
+func (a auditAnswer) Alike(few int) []string { return a.open("Looks removed", a.Suspected(), few) }
+
 // Unchecked lists what could not be checked, the first of it.
-func (a auditAnswer) Unchecked(few int) []string {
+func (a auditAnswer) Unchecked(few int) []string { return a.open("Not checked", a.Unread(), few) }
+
+func (a auditAnswer) open(head string, list []audit.Open, few int) []string {
 	var rows []auditRow
-	for _, o := range a.OpenByFolder() {
-		rows = append(rows, auditRow{"Not checked: " + o.Where, []string{o.Where, o.What, o.Do}})
+	for _, o := range a.ByFolder(list) {
+		lead := head + ": " + o.Where
+		if o.ID != "" {
+			lead = "Looks like the removed post " + o.ID + ": " + o.Where
+		}
+		rows = append(rows, auditRow{lead, []string{o.Where, o.What, o.Do}})
 	}
-	return tableOrBlocks([]string{"Not checked", "Why", "What to do"}, []string{"why", "do"}, rows[:min(few, len(rows))])
+	return tableOrBlocks([]string{head, "Why", "What to do"}, []string{"why", "do"}, rows[:min(few, len(rows))])
 }
 
 // Found lists what was found, the first of it.
@@ -390,6 +426,9 @@ func proofOf(r audit.Report, digest, recorded string) string {
 		text += fmt.Sprintf("; the log breaks at record %d", *l.Broken)
 	case l.Present && l.Consistent:
 		text += fmt.Sprintf("; the log of %s is intact", times(int(l.Records), "record", "records"))
+	}
+	if l.Since != nil && l.Since.Holds {
+		text += fmt.Sprintf(", and continues from your checkpoint of %s", times(int(l.Since.Records), "record", "records"))
 	}
 	return text
 }
