@@ -183,7 +183,8 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 // the image is too large, from a host that is not named any more, or not the one that the manifest names. Copies lose
 // its row when the dataset has.
 func Refusal(rec workspace.Record) (outcome manifest.Outcome, why GonePost, refused bool) {
-	switch t := rec.Trouble; {
+	t := rec.Trouble
+	switch {
 	case rec.Post.State == manifest.StateHeld && !rec.Post.Withheld:
 		return manifest.Refused, GonePost{rec.ID, manifest.StateHeld, rec.Post.Reason}, true
 	case t != nil && t.Beside == workspace.Out && rec.Post.State == manifest.StateLive:
