@@ -80,7 +80,7 @@ type DutyKind string
 // The kinds of duties. The list is closed.
 const (
 	DutyRecheck  DutyKind = "recheck"  // to ask Reddit about every post of a row, in the time that the policy gives
-	DutyHeld     DutyKind = "held"     // to take out rows of posts that the policy does not allow, or that are withheld
+	DutyHeld     DutyKind = "held"     // to take out rows that the policy does not allow, or that are withheld
 	DutyConfirm  DutyKind = "confirm"  // to confirm a mass removal, and erase what waits for it
 	DutyCopy     DutyKind = "copy"     // to look after a registered copy, or a third party, that owes a removal
 	DutyTakeOver DutyKind = "takeover" // to take over a tombstone that the release publishes
@@ -301,6 +301,7 @@ type audit struct {
 	opens     map[Open]*tally
 	texts     sync.Pool // of *caption.Text
 	rowsHeld  rowsHeld
+	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
 	named     map[*evidence]bool     // posts of a bare list that stand in files
 	elsewhere []string               // what third parties have, and need not delete yet
@@ -313,8 +314,8 @@ func newAudit(c Config) *audit {
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
-			held: map[manifest.PostID]bool{}},
-		gone: goneContent{}, named: map[*evidence]bool{}}
+			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{}},
+		gone: goneContent{}, named: map[*evidence]bool{}, refused: map[string]bool{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }
 	return a
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -48,5 +49,43 @@ func TestCopyThatIsNamed(t *testing.T) {
 		if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "lies in the registered copy "+w.copied) {
 			t.Errorf("%s: notes %q", name, said)
 		}
+	}
+}
+
+// TestRowsThatThePolicyRefuses: rows of a copy whose images the policy refuses, by the last run or by what is on record
+// of them, are a duty until the copy is closed. Removed posts are findings instead.
+func TestRowsThatThePolicyRefuses(t *testing.T) {
+	w := newWorld(t, false, false)
+	for _, tt := range []struct {
+		name, refused string
+		side          int
+		closed        bool
+		want          []string
+	}{
+		{"nothing", "", 10000, false, nil},
+		{"images that are too large", "", 1, false, []string{live1, live2}},
+		{"a host that was refused", live2, 10000, false, []string{live2}},
+		{"a closed copy", live2, 1, true, nil},
+	} {
+		ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+		c := workspace.Copy{Path: filepath.Join(w.dir, "given"), Note: "a colleague", Format: "folder", Made: w.config.Now(),
+			Rows: []string{live1, live2, goneJPEG}}
+		if tt.closed {
+			c.Told = "destroyed"
+		}
+		testkit.OK(t, err, ws.SetCopy(t.Context(), c))
+		if tt.refused != "" {
+			testkit.OK(t, ws.SetTrouble(t.Context(), manifest.Key{ID: manifest.PostID(tt.refused)}, workspace.Trouble{
+				Beside: workspace.Out, Outcome: manifest.Refused, Reason: "host_not_allowed"}))
+		}
+		testkit.OK(t, ws.Close())
+		w.config.Policy.Images.MaxSide = tt.side
+		var got []string
+		for _, d := range w.audit(t, w.ws).Duties {
+			if d.Kind == DutyHeld {
+				got = append(got, d.Posts...)
+			}
+		}
+		testkit.Same(t, tt.name, tt.want, got)
 	}
 }

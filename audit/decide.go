@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -182,6 +183,7 @@ type rowsHeld struct {
 	never  bool      // one never was, or in the future
 	stale  map[manifest.PostID]bool
 	held   map[manifest.PostID]bool
+	barred map[manifest.PostID]bool // the policy refuses the image, or may
 }
 
 // holdsRow notes a row of a post in the dataset or a registered copy. A copy may have that of a post that is withheld
@@ -235,6 +237,12 @@ func (a *audit) tellRows() {
 			Posts: ids, Late: true,
 			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow, or that are held "+
 				"back", page.Counted(len(ids), "post"), some(ids))})
+	}
+	maps.DeleteFunc(r.barred, func(id manifest.PostID, _ bool) bool { return a.posts[id].MustGo })
+	if ids := idsOf(r.barred); len(ids) > 0 {
+		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: doRun, Posts: ids, Late: true,
+			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) whose images this policy does not allow, or was "+
+				"not applied to yet", page.Counted(len(ids), "post"), some(ids))})
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
 	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale),

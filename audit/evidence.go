@@ -17,6 +17,7 @@ import (
 	"rehydrate/internal/page"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -506,6 +507,11 @@ func (a *audit) restored(e auditlog.Event) {
 func (a *audit) compareCopies(have []workspace.Copy) {
 	known := map[string]state.CopyState{}
 	for _, c := range have {
+		for _, row := range c.Rows {
+			if a.refused[row] && state.StateOfCopy(c) != state.CopyClosed {
+				a.rowsHeld.barred[dataset.PostOf(row)] = true
+			}
+		}
 		known[state.SHA256([]byte(c.Path))] = state.StateOfCopy(c)
 	}
 	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
@@ -546,6 +552,12 @@ func (a *audit) compare(e *evidence, was past) {
 	}
 }
 
+// refusedBy reports whether the policy of the last run refuses the stored image of an entry.
+func refusedBy(rec workspace.Record) bool {
+	t := rec.Trouble // another image than the labelled one is nothing that a policy forbids
+	return t != nil && t.Beside == workspace.Out && t.Outcome != manifest.Changed
+}
+
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws := a.Workspace
@@ -558,6 +570,12 @@ func (a *audit) readRecords(ctx context.Context) error {
 		entries, unnamed = entries+1, unnamed+number(e == nil || !e.entry)
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			a.rows++
+		}
+		if img := rec.Image; img != nil && (refusedBy(rec) || !state.Admits(a.Policy, *img)) {
+			a.refused[rec.Key.String()] = true
+			if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
+				a.rowsHeld.barred[rec.ID] = true
+			}
 		}
 		if t := rec.Trouble; t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason) {
 			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason, "workspace")
