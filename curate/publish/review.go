@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
+	"rehydrate/manifest/value"
 )
 
 // A Review is all that would be published, for a person to read: no rule can tell every name of somebody from a word.
@@ -32,7 +34,7 @@ type Item struct {
 	What      string   `json:"what"`             // such as "category tone"
 	Holds     string   `json:"holds"`            // such as "labels"
 	Different int      `json:"different"`        // values
-	Values    []string `json:"values"`           // all labels and names, of text 2,000; of other values the first ones
+	Values    []string `json:"values"`           // all labels and names, of text 2,000; of other values the first ones, and the ends of numbers
 	Others    string   `json:"others,omitempty"` // the file to read for the text that is not among Values
 	Looks     []Look   `json:"looks"`            // what to look at first, at most 20 of a column
 }
@@ -205,6 +207,35 @@ func (item *Item) look(value, like string) {
 type different struct {
 	seen   map[[16]byte]bool // by their digests: a column can have a million
 	values []string
+	// Of numbers: the smallest and the largest, and those with as many digits as a telephone number has.
+	least, most string
+	long        []string
+}
+
+// measure notes a number that stands out among those of its column.
+func (d *different) measure(text string) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return
+	}
+	// What was noted is a number.
+	if least, _ := strconv.ParseFloat(d.least, 64); d.least == "" || n < least {
+		d.least = text
+	}
+	if most, _ := strconv.ParseFloat(d.most, 64); d.most == "" || n > most {
+		d.most = text
+	}
+	if phone := strings.TrimPrefix(text, "+"); value.IsDigits(phone) && len(phone) >= 10 && len(phone) <= 15 {
+		d.long = append(d.long, text)
+	}
+}
+
+// outliers are the numbers that can be telephone numbers: where many are as long, they are times, ids or counts.
+func (d *different) outliers() []string {
+	if 10*len(d.long) > len(d.seen) {
+		return nil
+	}
+	return d.long
 }
 
 func (d *different) add(text string) {
@@ -217,6 +248,7 @@ func (d *different) add(text string) {
 		d.seen = make(map[[16]byte]bool)
 	}
 	d.seen[digest] = true
+	d.measure(text)
 	if len(d.values) < maxDifferent {
 		d.values = append(d.values, text)
 	}
@@ -265,7 +297,16 @@ func (p *publishing) column(c manifest.Column, d different) Item {
 	item := Item{What: "column " + c.Name, Holds: c.String(), Different: len(d.seen), Values: d.values, Looks: []Look{}}
 	item.look(c.Name, guess.LookOfName(c.Name, p.known))
 	if c.Type != manifest.TypeText && c.Type != manifest.TypeJSON {
-		return item.short()
+		for _, number := range d.outliers() {
+			item.look(number, "has as many digits as a telephone number, and the others have fewer or more")
+		}
+		item = item.short()
+		for _, end := range []string{d.least, d.most} {
+			if end != "" && !slices.Contains(item.Values, end) {
+				item.Values = append(item.Values, end)
+			}
+		}
+		return item
 	}
 	if len(d.values) < len(d.seen) {
 		item.Others = p.table
@@ -279,7 +320,7 @@ func (p *publishing) column(c manifest.Column, d different) Item {
 
 // short has the first values of a long list.
 func (item Item) short() Item {
-	item.Values = item.Values[:min(len(item.Values), maxShown)]
+	item.Values = slices.Clip(item.Values[:min(len(item.Values), maxShown)])
 	return item
 }
 

@@ -144,6 +144,40 @@ func TestExamineRefuses(t *testing.T) {
 	}
 }
 
+// TestExamineNumbers: of a column of numbers the ends are shown, and a number that can be a telephone number comes first,
+// unless many are as long: these are times, ids or counts.
+func TestExamineNumbers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		number func(i int) int
+		last   []string
+		looks  []string
+	}{
+		{"one among small ones", func(i int) int { return map[bool]int{true: 4915112345678, false: i}[i == 50] },
+			[]string{"4915112345678"}, []string{"4915112345678"}},
+		{"times", func(i int) int { return 1600000000 + i }, []string{"1600000059"}, nil},
+		{"small ones, falling", func(i int) int { return 99 - i }, []string{"40"}, nil},
+	} {
+		rows := "id,tone,n\n"
+		for i := range 60 {
+			rows += fmt.Sprintf("abc%c%c,a,%d\n", 'a'+i%26, 'a'+i/26, tt.number(i))
+		}
+		review, err := examined(t, map[string]string{
+			"release.toml": bare + "[[column]]\nname = \"n\"\ntype = \"integer\"\n", "a.csv": rows}, nil)
+		testkit.OK(t, err)
+		for _, item := range review.Items {
+			if item.What != "column n" {
+				continue
+			}
+			var looks []string
+			for _, look := range item.Looks {
+				looks = append(looks, look.Value)
+			}
+			testkit.Same(t, tt.name, []any{tt.last, tt.looks}, []any{item.Values[maxShown:], looks})
+		}
+	}
+}
+
 // TestExamineLong: of a long list of values the first ones and their number are shown.
 func TestExamineLong(t *testing.T) {
 	rows := "id,tone,n\n"
@@ -154,7 +188,7 @@ func TestExamineLong(t *testing.T) {
 		"a.csv": rows}, nil)
 	testkit.OK(t, err)
 	for _, item := range review.Items {
-		if item.What == "column n" && (item.Different != 30 || len(item.Values) != 20) {
+		if item.What == "column n" && (item.Different != 30 || len(item.Values) != 21) {
 			t.Errorf("%+v", item)
 		}
 	}
