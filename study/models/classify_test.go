@@ -174,6 +174,8 @@ func TestExamplesThatCannotBeHad(t *testing.T) {
 			without, err := w.Plan(t.Context())
 			testkit.OK(t, err)
 			c.Shots = test.shots
+			// The prompt at four bytes a token, and a picture of one token.
+			testkit.Same(t, "tokens without examples", 3*(len(tasks[0].Prompt)/4+1), without.In)
 			// Each of three questions has three examples, each with a picture of one token and its answer.
 			testkit.Same(t, "tokens of examples", 3*(3+answers), with.In-without.In)
 		}
