@@ -393,6 +393,7 @@ func TestClassification(t *testing.T) {
 		report.Cost != float64(report.In) || len(report.OtherModels()) > 0 {
 		t.Errorf("report: %+v", report)
 	}
+	testkit.Same(t, "parameters of the first run", `{"max_tokens":128,"seed":1}`, string(report.Parameters))
 	var sum [3]int
 	for _, task := range report.Tasks {
 		sum[0], sum[1], sum[2] = sum[0]+task.In, sum[1]+task.Out, sum[2]+task.Estimated
