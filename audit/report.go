@@ -374,7 +374,8 @@ func (r Report) undecided() string {
 	if n := len(r.Suspected()); n > 0 {
 		parts = append(parts, looksRemoved(n))
 	}
-	switch n := len(r.Unread()); {
+	n := len(r.Unread())
+	switch {
 	case n == 0:
 	case others:
 		parts = append(parts, page.Counted(n, "thing")+" could not be checked")

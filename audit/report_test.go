@@ -80,7 +80,7 @@ func TestHeadline(t *testing.T) {
 				"checked. According to Reddit's answers in this audit."},
 		{"tombstones alone", Report{Verdict: Pass, Known: Known{MustGo: 1}, Coverage: Coverage{Published: &at},
 			Posts: []*AuditedPost{requested, {ID: "p2"}, {ID: "p3"}}},
-			"No removed post was found: none of 1, in 0 files. It was looked for by id alone: its image and caption " +
+			"The removed post is not in these 0 files. It was looked for by id alone: its image and caption " +
 				"could not be recognised. According to the release's tombstones alone, the last of which is of " +
 				"26 November 2026. Reddit was not asked about the other 2 posts."},
 	} {

@@ -193,8 +193,10 @@ func TestBackOutcomes(t *testing.T) {
 		"post deleted p03 p04 p05; recheck; post live p04 p05; recheck confirm",
 		"image left g/1; image parent p03 p04; recheck; image ok g/1; image ok p03 p04; recheck",
 		"post quarantined p03; recheck; post live p03; recheck",
+		"names 40 p03; move 40 p03; split fault=13; split", // another image is the right one now
 	} {
-		w := newWorld(t, append(numbered(19), "g*2")...).do("run; " + steps).ok()
+		w := newWorld(t, append(numbered(19), "g*2")...).do("run; " + steps)
+		w.ok()
 		s := w.checkSound()
 		counts := map[manifest.Outcome]int{}
 		for _, res := range s.outcomes {

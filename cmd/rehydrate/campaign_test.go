@@ -342,7 +342,10 @@ func (c *chaosSite) between(t *testing.T, before map[string]string, export bool)
 	if len(known) == 0 {
 		return
 	}
-	if f := c.do(nil, "audit", c.release, "-w", c.workspace, "--offline", "--no-record"); left && f.code != exitFound {
+	f := c.do(nil, "audit", c.release, "-w", c.workspace, "--offline", "--no-record")
+	// What was found gone is held back until it is known how many went.
+	waits := f.code == exitUndecided && strings.Contains(f.stdout, "are held back")
+	if left && f.code != exitFound && !waits {
 		t.Errorf("rows of %v are left, and audit = exit %d\n%.3000s", known, f.code, f.stdout)
 	}
 	if !export {
@@ -351,7 +354,7 @@ func (c *chaosSite) between(t *testing.T, before map[string]string, export bool)
 	other := c.at(t, place(t)) // what opens it for writing must not help the purge
 	check(t, os.CopyFS(other.workspace, os.DirFS(c.workspace)))
 	to := filepath.Join(filepath.Dir(other.workspace), "handed-out")
-	f := other.copyTo(to)
+	f = other.copyTo(to)
 	for _, id := range rowsOf(t, filepath.Join(to, "data")) {
 		if slices.Contains(known, id) {
 			t.Errorf("export handed out %s (exit %d)", id, f.code)

@@ -78,6 +78,7 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
 	left, dropped := map[manifest.Key]bool{}, maps.Clone(rows)
+	noImage := manifest.OutcomesOf(manifest.FateLost, manifest.FateNotAllowed)
 	for rec, err := range records {
 		if err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			now = j.Known(rec)
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
-		case open && (removes(*was) || was.Outcome == manifest.Refused): // it is back, and the next run has it again
+		case open && (removes(*was) || slices.Contains(noImage, was.Outcome)): // it is back, and the next run has it again
 			now = j.Known(rec)
 		case open:
 			now = *was
