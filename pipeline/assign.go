@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
@@ -110,7 +111,7 @@ func (g *gatherer) note(ctx context.Context, rec workspace.Record, s step) error
 	case s.drop:
 		return g.Workspace.DropImage(ctx, rec.Key, *s.note, s.note.Reason == policy.SameAsRemoved)
 	case s.note != nil:
-		return g.Workspace.SetTrouble(ctx, rec.Key, *s.note)
+		return g.setTrouble(ctx, rec.Key, *s.note, rec.Image != nil)
 	case s.clear:
 		return g.Workspace.ClearTrouble(ctx, rec.Key)
 	}
@@ -143,7 +144,15 @@ func (g *gatherer) noImage(ctx context.Context, j fetchJob, f *policy.Fault) err
 			t.Source = source
 		}
 	}
-	return g.Workspace.SetTrouble(ctx, j.entry.Key, t)
+	return g.setTrouble(ctx, j.entry.Key, t, j.stored)
+}
+
+// setTrouble notes trouble. Where an image is removed that is not stored, what models said of one that was goes too.
+func (g *gatherer) setTrouble(ctx context.Context, k manifest.Key, t workspace.Trouble, stored bool) error {
+	if !stored && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason) {
+		return g.Workspace.DropImage(ctx, k, t, true)
+	}
+	return g.Workspace.SetTrouble(ctx, k, t)
 }
 
 // stored is what is stored of an entry.

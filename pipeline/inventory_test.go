@@ -185,7 +185,9 @@ func (w *world) checkSound() inventory {
 			trouble("outcomes.csv says of %s %+v, and the workspace %+v", name, s.outcomes[name], *rec.Result)
 		}
 		if _, goes := s.must.Of(name); goes && (rec.Image != nil || rec.Reading != nil || s.answers[name]) {
-			trouble("something of %s is stored, and must be gone", name)
+			why, _ := s.must.Of(name)
+			trouble("something of %s is stored (image %v, reading %v, answers %v), and must be gone: %s, %s", name,
+				rec.Image != nil, rec.Reading != nil, s.answers[name], why.State, why.Reason)
 		}
 		if (rec.Image != nil) != s.imageOf(name) {
 			trouble("an image of %s is on record: %v, and on the disk: %v", name, rec.Image != nil, !(rec.Image != nil))

@@ -12,6 +12,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // TestImageThatIsCutOnItsWayIsAskedForAgain: a picture that does not decode is downloaded a second time; the same bytes
@@ -105,4 +106,27 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 		(&MissingError{5, 9, "a"}).Error())
 	testkit.Same(t, "a moderator's removal can be undone", true, ComesBack("moderator"))
 	testkit.Same(t, "a takedown cannot", false, ComesBack("copyright_takedown"))
+}
+
+// TestAnswersGoWithALostImage: an image whose file was lost and whose entry is removed since leaves no answers of models.
+func TestAnswersGoWithALostImage(t *testing.T) {
+	for _, tt := range []struct {
+		row, steps string
+		reason     manifest.Reason
+	}{
+		{"p00", "move 2 p00; purge offline id=p02; post live p00; run", policy.SameAsRemoved},
+		{"g/1", "image left g/1; post live g; run", "gallery_item_deleted"},
+	} {
+		id, _ := splitRow(tt.row)
+		w := newWorld(t, append(numbered(19), "g*2")...).do("run; answers; post quarantined " + id + "; recheck").ok()
+		rec := w.inspect().records[tt.row]
+		testkit.OK(t, w.inWorkspace(t.Context(), func(_ context.Context, ws *workspace.Workspace) error {
+			return os.Remove(filepath.Join(w.dir, "ws", ws.ImageName(rec.Key, rec.Image.Format)))
+		}))
+		w.do(tt.steps).ok()
+		s := w.checkSound()
+		if tr := s.records[tt.row].Trouble; tr == nil || tr.Reason != tt.reason || s.answers[tt.row] {
+			t.Errorf("%s: %+v, answers %v", tt.steps, tr, s.answers[tt.row])
+		}
+	}
 }
