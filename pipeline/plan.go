@@ -288,17 +288,15 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	}
 	e := erasing{plan: &plan, erased: erased, lost: lost, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
 		return removed.Refuses(r.Policy, rec.ID, *rec.Image)
-	}, planned: map[manifest.PostID]int{}, refused: map[string]refusedRow{}}
+	}, planned: map[manifest.PostID]int{}, refused: map[string]state.GonePost{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
-	out, rows, err := r.supposeTakeOut(ctx, after)
+	plan.Rows, err = r.supposeTakeOut(ctx, after)
 	if err != nil {
 		return plan, err
 	}
-	plan.Rows = rows
-	for _, res := range out.Results { // what release or policy refuse leaves the copies with the dataset
-		name := res.Key.String()
-		if is, refused := e.refused[name]; refused && res.Outcome == is.outcome {
-			erased.Entries[name] = is.why
+	for _, name := range plan.Rows { // what the policy refuses leaves the copies with the dataset
+		if why, is := e.refused[name]; is {
+			erased.Entries[name] = why
 		}
 	}
 	for _, name := range plan.Same { // the copies lose these rows, too
@@ -399,13 +397,7 @@ type erasing struct {
 	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
 	planned map[manifest.PostID]int              // posts of the plan, by place in it
-	refused map[string]refusedRow                // by row
-}
-
-// A refusedRow is what state.Refusal says of a row.
-type refusedRow struct {
-	outcome manifest.Outcome
-	why     state.GonePost
+	refused map[string]state.GonePost            // rows that release or policy refuse
 }
 
 // entries yields entries as they would be after the purge.
@@ -438,9 +430,6 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 // entry is one of entries.
 func (e *erasing) entry(rec workspace.Record) workspace.Record {
 	why, goes := e.erased.Of(rec.Key.String())
-	if outcome, why, is := state.Refusal(rec); is && !goes {
-		e.refused[rec.Key.String()] = refusedRow{outcome, why}
-	}
 	switch {
 	case goes:
 		e.count(rec, why)
@@ -454,6 +443,9 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 	default:
 		f := e.refuses(rec)
 		if f == nil {
+			if _, why, is := state.Refusal(rec); is {
+				e.refused[rec.Key.String()] = why
+			}
 			return rec
 		}
 		e.plan.Same = append(e.plan.Same, rec.Key.String())
@@ -483,26 +475,25 @@ func (e *erasing) count(rec workspace.Record, why state.GonePost) {
 	}
 }
 
-// supposeTakeOut returns what becomes of these entries, and the rows that leave the dataset, in their order.
-func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Record, error]) (*state.TakenOut,
-	[]string, error) {
+// supposeTakeOut returns the rows that leave the dataset when these are its entries, in their order.
+func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Record, error]) ([]string, error) {
 	d, err := r.readDataset(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
 	out, err := j.TakeOut(entries, d.rows, r.ConfirmRemovals)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	unwanted, err := d.unwanted(ctx, r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	lost := map[string]bool{} // with a file that goes whole
 	for _, name := range unwanted {
 		if _, err := state.ReadRows(ctx, r.Workspace, name, lost); err != nil && ctx.Err() != nil {
-			return nil, nil, err // one that can't be read names no rows
+			return nil, err // one that can't be read names no rows
 		}
 	}
 	rows := []string{}
@@ -511,7 +502,7 @@ func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Re
 			rows = append(rows, row)
 		}
 	}
-	return out, rows, nil
+	return rows, nil
 }
 
 // A Workload says how much work a re-reading would be.
