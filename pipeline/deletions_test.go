@@ -13,7 +13,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // TestRemovedRowsGoWithEveryJob: what is removed goes with every job that asks, is withheld where it is many posts at
@@ -244,40 +243,4 @@ func TestEndKeepsTombstones(t *testing.T) {
 	}))
 	w.do("run").ok()
 	testkit.Same(t, "rows", "p00 p02 p03", namesOf(w.checkSound().rows))
-}
-
-// TestCopiesFollowThePolicy: what a stricter policy or a changed release refuses leaves the copies when it has left the
-// dataset, and comes back into the dataset alone.
-func TestCopiesFollowThePolicy(t *testing.T) {
-	w := newWorld(t, numbered(12)...).do("serve own:1 p01; run; copy c; copy d folder").ok()
-	w.do("policy smaller; recheck").ok()
-	s := w.checkSound()
-	testkit.Same(t, "copies after a recheck, which leaves the policy to the next run", 12, len(s.copied))
-	for _, test := range []struct{ change, row, outcome string }{
-		{"policy smaller", "p01", "invalid/too_large"},
-		{"image host p02", "p02", "refused/host_not_allowed"},
-		{"names 40 p03", "p03", "changed/sha256"},
-	} {
-		w.do(test.change + "; run").ok()
-		s := w.checkSound()
-		_, inDataset := s.rows[test.row]
-		testkit.Same(t, test.change, []any{test.outcome, false, false, true},
-			[]any{s.outcome(test.row), inDataset, s.copied[test.row] || s.listed[test.row], s.imageOf(test.row)})
-	}
-	testkit.Same(t, "rows of the dataset, and of the copies", namesOf(w.inspect().rows), namesOf(w.inspect().copied))
-	w.policy = policy.Default()
-	w.do("image ok p02; run").ok()
-	s = w.checkSound()
-	testkit.Same(t, "rows of the dataset", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(s.rows))
-	testkit.Same(t, "rows of the copies", "p00 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(s.copied))
-}
-
-// TestManyRefusalsStayInCopies: rows that stay in the dataset, because too many would leave, stay in the copies.
-func TestManyRefusalsStayInCopies(t *testing.T) {
-	w := newWorld(t, numbered(12)...).do("run; copy c; post quarantined p01 p02 p03 p04; recheck")
-	s := w.checkSound()
-	testkit.Same(t, "rows that stay", []int{12, 12}, []int{len(s.rows), len(s.copied)})
-	w.do("recheck confirm").ok()
-	s = w.checkSound()
-	testkit.Same(t, "rows after a confirmation", []int{8, 8}, []int{len(s.rows), len(s.copied)})
 }

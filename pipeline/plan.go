@@ -288,16 +288,11 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	}
 	e := erasing{plan: &plan, erased: erased, lost: lost, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
 		return removed.Refuses(r.Policy, rec.ID, *rec.Image)
-	}, planned: map[manifest.PostID]int{}, refused: map[string]state.GonePost{}}
+	}, planned: map[manifest.PostID]int{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
 	plan.Rows, err = r.supposeTakeOut(ctx, after)
 	if err != nil {
 		return plan, err
-	}
-	for _, name := range plan.Rows { // what the policy refuses leaves the copies with the dataset
-		if why, is := e.refused[name]; is {
-			erased.Entries[name] = why
-		}
 	}
 	for _, name := range plan.Same { // the copies lose these rows, too
 		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
@@ -397,7 +392,6 @@ type erasing struct {
 	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
 	planned map[manifest.PostID]int              // posts of the plan, by place in it
-	refused map[string]state.GonePost            // rows that release or policy refuse
 }
 
 // entries yields entries as they would be after the purge.
@@ -443,9 +437,6 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 	default:
 		f := e.refuses(rec)
 		if f == nil {
-			if _, why, is := state.Refusal(rec); is {
-				e.refused[rec.Key.String()] = why
-			}
 			return rec
 		}
 		e.plan.Same = append(e.plan.Same, rec.Key.String())

@@ -39,8 +39,6 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 			}
 			h.step("engine D; copy last")
 			checkRereadPlan(h)
-			h.do("post quarantined p00 p06 p07; recheck").ok()
-			checkPurgePlan(h, pick(h, "", " confirm"), PurgeRequest{})
 			h.lose(pick(h, 0, 0, 2, 8))
 			checkPurgePlan(h, pick(h, "", " confirm"), PurgeRequest{})
 			checkPurgePlan(h, "", PurgeRequest{IDs: []manifest.PostID{"p05", "nobody"}, Reason: state.ReasonTakedown})

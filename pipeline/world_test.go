@@ -165,8 +165,7 @@ func (w *world) load() {
 //	stones WORD ID...    the release publishes tombstones
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
-//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), smaller (none
-//	                     with a comment), flag, drop
+//	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
 //	audit ID...          an audit heard that the posts are deleted, and recorded it
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
@@ -265,8 +264,6 @@ func (w *world) change(words []string) bool {
 			w.policy.Reddit.Readmit = policy.Default().Reddit.Readmit
 		case "larger":
 			w.policy.Images.MaxBytes++
-		case "smaller":
-			w.policy.Images.MaxBytes = int64(len(drawn("1"))) + 9
 		default:
 			w.policy.Filter.Mode = policy.Mode(what)
 		}

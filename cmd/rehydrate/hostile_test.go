@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -286,14 +286,26 @@ func (h *hostileSite) watch(t *testing.T) watched {
 			}
 		case <-gauge.C:
 			w.memory = max(w.memory, peakMemory(cmd.Process.Pid))
+			w.workerMemory = max(w.workerMemory, peakOfChildren(cmd.Process.Pid))
 		}
 	}
 	_ = cmd.Wait() // its status says more
 	w.code, w.log = cmd.ProcessState.ExitCode(), log.String()
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok { // of the largest process that it waited for
-		w.workerMemory = usage.Maxrss << 10
-	}
 	return w
+}
+
+// peakOfChildren is the most that a process which this one started has had. What the kernel tells of a process that ended
+// counts also the memory of the one that it was forked from.
+func peakOfChildren(pid int) (most int64) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a bad pattern is its only error
+	for _, name := range lists {
+		b, _ := os.ReadFile(name) // of a thread that ended there is none
+		for _, child := range strings.Fields(string(b)) {
+			n, _ := strconv.Atoi(child)
+			most = max(most, peakMemory(n))
+		}
+	}
+	return most
 }
 
 // peakMemory is the most memory, in bytes, that a process has had resident; 0 when it is gone.

@@ -192,7 +192,7 @@ func TestPercent(t *testing.T) {
 // TestChangedText: a text whose words are the same is told apart from one with others.
 func TestChangedText(t *testing.T) {
 	for want, words := range map[string]*diff.WordChange{
-		"text: other order or spacing": {}, "text +1 -0 words": {Gained: []string{"dog"}},
+		"  text: other order or spacing": {}, "  text +1 -0 words": {Gained: []string{"dog"}},
 	} {
 		var b strings.Builder
 		check(t, (&command{}).render(&b, "change", diff.Change{Kind: "changed", Text: words}))

@@ -78,7 +78,9 @@ func TestColumns(t *testing.T) {
 		screen, plain := s.onTerminal(80, args...), s.do(s.env(), args...)
 		for line := range strings.Lines(screen) {
 			words := len(strings.Fields(line))
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && words > 1 {
+			// A command that is to be typed never breaks.
+			typed := strings.HasPrefix(strings.TrimSpace(line), "rehydrate ")
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && words > 1 && !typed {
 				t.Errorf("%q: %d columns: %s", args, n, line)
 			}
 		}

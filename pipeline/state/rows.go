@@ -28,8 +28,8 @@ type GonePost struct {
 //
 //	MustErase         rows whose content is erased: image, text, hashes and answers of models
 //	MustLeaveDataset  rows that the dataset must not have: those, and the ones whose removal waits for a confirmation
-//	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those that release or policy refuse
-//	                  once they have left the dataset, and those that nobody asks about any more
+//	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those of posts that the policy does not
+//	                  allow once they have left the dataset, and those that nobody asks about any more
 //
 // An entry whose image showed the same picture as one that was taken down is in all three once its image was dropped.
 
@@ -145,9 +145,9 @@ func Withheld(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 
-// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows that release
-// or policy refuse once they have left the dataset (Refusal), the rows whose entries the manifest has no more, and after
-// the end of a workspace all of them.
+// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts
+// that the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the
+// manifest has no more, and after the end of a workspace all of them.
 func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (GoneSet, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil || len(copies) == 0 {
@@ -155,11 +155,11 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 	}
 	gone := newGoneSet()
 	gone.add(erased)
-	refused, err := refusedRows(ctx, ws)
+	held, err := heldRows(ctx, ws)
 	if err != nil {
 		return gone, err
 	}
-	gone.add(refused)
+	gone.add(held)
 	left := map[string]bool{}
 	for _, c := range copies {
 		for _, row := range c.Rows {
@@ -179,29 +179,26 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 	return gone, err
 }
 
-// Refusal says with which outcome release or policy refuse a stored image now: its post is held, as in quarantine, or
-// the image is too large, from a host that is not named any more, or not the one that the manifest names. Copies lose
-// its row when the dataset has.
-func Refusal(rec workspace.Record) (outcome manifest.Outcome, why GonePost, refused bool) {
-	t := rec.Trouble
-	switch {
-	case rec.Post.State == manifest.StateHeld && !rec.Post.Withheld:
-		return manifest.Refused, GonePost{rec.ID, manifest.StateHeld, rec.Post.Reason}, true
-	case t != nil && t.Beside == workspace.Out && rec.Post.State == manifest.StateLive:
-		return t.Outcome, GonePost{rec.ID, manifest.StateHeld, t.Reason}, true
-	}
-	return "", GonePost{}, false
-}
-
-// refusedRows are the rows that release or policy refuse and that are not in the dataset any more.
-func refusedRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	rows := newGoneSet()
-	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Refused: true}) {
+// heldRows are the rows of posts that the policy does not allow which are not in the dataset any more.
+func heldRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	rows, held := newGoneSet(), map[manifest.PostID]GonePost{}
+	for p, err := range ws.PostsNotLive(ctx) {
 		if err != nil {
 			return rows, err
 		}
-		if outcome, why, is := Refusal(rec); is && rec.Result != nil && rec.Result.Outcome == outcome {
-			rows.Entries[rec.Key.String()] = why
+		if p.State == manifest.StateHeld && !p.Withheld {
+			held[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
+	if len(held) == 0 {
+		return rows, nil
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(held))}) {
+		if err != nil {
+			return rows, err
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Refused {
+			rows.Entries[rec.Key.String()] = held[rec.ID]
 		}
 	}
 	return rows, nil
