@@ -2,10 +2,12 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -22,16 +24,22 @@ const maxLooks = 3
 // looks again, and does not ask Reddit twice. What two looks in a row did not both find is open.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	var last *audit // the look before
+	moved := false
 	for look := 1; ; look++ {
 		a, err := lookOnce(ctx, c, last)
+		moved = moved || a.moved
+		_, denied := errors.AsType[*reddit.Denied](err)
 		switch {
-		case ctx.Err() != nil || a.steady(err):
+		case ctx.Err() != nil, denied, a.steady(), err == nil && !a.accuses():
 			return a.report, err
-		case err != nil && look >= maxLooks:
+		case err != nil && look >= maxLooks && moved:
 			return a.report, fmt.Errorf("%w: a command changed it while it was audited: %w", workspace.ErrInUse, err)
-		case err == nil && last != nil && (look >= maxLooks || !a.sealed && !a.moved):
+		case err != nil && look >= maxLooks:
+			return a.report, err
+		case err != nil:
+		case last != nil && (look >= maxLooks || !a.moved):
 			return a.agreed(last.report), nil
-		case err == nil:
+		default:
 			last = a
 		}
 	}
@@ -42,9 +50,7 @@ func lookOnce(ctx context.Context, c Config, earlier *audit) (*audit, error) {
 	if earlier != nil && c.Reopen != nil {
 		ws, err := c.Reopen(ctx)
 		if err != nil {
-			a := newAudit(c)
-			a.moved = true
-			return a, err
+			return &audit{Config: c, moved: true}, err
 		}
 		defer ws.Close()
 		c.Workspace = ws
@@ -56,9 +62,9 @@ func lookOnce(ctx context.Context, c Config, earlier *audit) (*audit, error) {
 			a.answers[e.ID] = e.live
 		}
 	}
-	before := a.sealNow(ctx)
+	a.seal = a.sealNow(ctx)
 	err := a.run(ctx)
-	a.moved = a.sealNow(ctx) != before
+	a.moved = a.sealNow(ctx) != a.seal
 	return a, err
 }
 
@@ -71,15 +77,12 @@ func (a *audit) sealNow(ctx context.Context) string {
 	return seal.Sum
 }
 
-// steady reports whether what this look found can stand: nothing changed meanwhile, or there is nothing to doubt.
-func (a *audit) steady(err error) bool {
-	switch {
-	case a.Workspace == nil, a.sealed && !a.moved:
-		return true
-	case err != nil:
-		return !a.moved
-	}
-	return a.report.Verdict != Fail && !slices.ContainsFunc(a.report.Duties, func(d Duty) bool { return d.Late })
+// steady reports whether nothing can have changed the workspace meanwhile.
+func (a *audit) steady() bool { return a.Workspace == nil || a.seal != "" && !a.moved }
+
+// accuses reports whether the report says that something is wrong.
+func (a *audit) accuses() bool {
+	return a.report.Verdict == Fail || slices.ContainsFunc(a.report.Duties, func(d Duty) bool { return d.Late })
 }
 
 // agreed is the report with what an earlier one found as well; what only this one found is open.
@@ -90,7 +93,8 @@ func (a *audit) agreed(earlier Report) Report {
 	)
 	r := a.report
 	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool {
-		if slices.ContainsFunc(earlier.Findings, func(was Finding) bool { return was.ID == f.ID && was.Where == f.Where }) {
+		same := func(was Finding) bool { return was.ID == f.ID && was.Where == f.Where }
+		if slices.ContainsFunc(earlier.Findings, same) {
 			return false
 		}
 		r.Open = append(r.Open, Open{f.ID, f.Where, f.What[0] + changes, wait})
@@ -105,5 +109,6 @@ func (a *audit) agreed(earlier Report) Report {
 	}
 	sortOpen(r.Open)
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
+	r.Says = r.Headline()
 	return r
 }

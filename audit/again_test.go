@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +27,10 @@ func (p *writer) begin(id manifest.PostID) {
 		testkit.OK(p.t, err)
 		p.ws = ws
 	}
-	testkit.OK(p.t, p.ws.SetPosts(ctx, []workspace.Post{{ID: id, State: manifest.StateRemoved, Reason: "moderator", CheckedAt: now}}),
-		p.ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: id, State: manifest.StateRemoved,
-			Time: now}, Reason: "moderator"}}))
+	stone := manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: now}
+	testkit.OK(p.t,
+		p.ws.SetPosts(ctx, []workspace.Post{{ID: id, State: stone.State, Reason: "moderator", CheckedAt: now}}),
+		p.ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: stone, Reason: "moderator"}}))
 }
 
 // finish erases the rest of it.
@@ -39,8 +41,8 @@ func (p *writer) close() {
 	p.ws = nil
 }
 
-// TestAuditBesideACommand: what a command has half done while an audit looks is no finding, once it is whole at the next
-// look, or another thing is half done then. What both looks found is one.
+// TestAuditBesideACommand: what a command has half done while an audit looks is no finding, once it is whole at the
+// next look, or another thing is half done then. What both looks found is one.
 func TestAuditBesideACommand(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -86,6 +88,7 @@ func TestAuditBesideACommand(t *testing.T) {
 			for _, o := range r.Open {
 				said += o.What + "\n"
 			}
+			testkit.Same(t, "what it says", r.Headline(), r.Says)
 			if r.Verdict != tt.want || !strings.Contains(said, tt.says) {
 				t.Errorf("%s after %d looks, want %s; findings %+v; open %+v", r.Verdict, looks, tt.want, r.Findings, r.Open)
 			}
@@ -94,4 +97,30 @@ func TestAuditBesideACommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAuditOfAWorkspaceThatIsReplaced: an audit that cannot open the workspace again says that a command is at work, and
+// gives no verdict.
+func TestAuditOfAWorkspaceThatIsReplaced(t *testing.T) {
+	w := newWorld(t, false, false)
+	p, opened := &writer{t: t, w: w}, 0
+	ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	defer ws.Close()
+	c := w.config
+	c.Workspace = ws
+	c.Now = func() time.Time {
+		if p.ws == nil {
+			p.begin(live1)
+		}
+		return w.config.Now()
+	}
+	c.Reopen = func(context.Context) (*workspace.Workspace, error) {
+		opened++
+		return nil, errors.New("it is being rewritten")
+	}
+	if r, err := Audit(t.Context(), c); !errors.Is(err, workspace.ErrInUse) || r.Verdict != "" || opened != maxLooks-1 {
+		t.Errorf("%v, %q, opened %d times", err, r.Verdict, opened)
+	}
+	p.close()
 }

@@ -268,7 +268,8 @@ func (a *audit) run(ctx context.Context) error {
 	return nil
 }
 
-// An audit is one look of a call of Audit. Sources are looked at by several goroutines, which change only what mu guards.
+// An audit is one look of a call of Audit. Sources are looked at by several goroutines, which change only what mu
+// guards.
 type audit struct {
 	Config
 	order    []*evidence // on the posts of the release, then on others that the files name
@@ -287,7 +288,8 @@ type audit struct {
 	audited  auditlog.Event                      // the last audit on record; none if a run or a purge was since
 	lost     int64                               // until when answers may be missing from the log, in Unix seconds
 	sealed   bool                                // no run is at work on the workspace, and the last one ended well
-	moved    bool                                // another seal took the place of that one meanwhile
+	seal     string                              // of the workspace when the look began; "" for none
+	moved    bool                                // it has another one since
 	answers  map[manifest.PostID]*policy.Verdict // of Reddit, which an earlier look asked for; nil for none
 	unwrote  bool                                // the workspace knows that rows are missing in its dataset
 	began    bool                                // the last job in the log has no end there

@@ -773,7 +773,8 @@ func (r Report) Details(digest string) (facts [][2]string) {
 	say("release digest", r.Scope.ReleaseDigest)
 	say("manifest digest", r.Scope.ManifestDigest)
 	say("policy digest", r.Scope.PolicyDigest)
-	say("scope", fmt.Sprintf("%d entries of %d posts, %d files and members of archives", r.Scope.Entries, r.Scope.Posts, r.Scope.LookedAt))
+	say("scope", fmt.Sprintf("%d entries of %d posts, %d files and members of archives", r.Scope.Entries, r.Scope.Posts,
+		r.Scope.LookedAt))
 	say("workspace", r.Scope.Workspace)
 	say("asked", fmt.Sprintf("%d posts, %d answers", r.Coverage.Asked, r.Coverage.Answered))
 	say("evidence", fmt.Sprintf("on %d of %d posts", r.Coverage.Judged, len(r.Posts)))

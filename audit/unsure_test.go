@@ -17,7 +17,8 @@ import (
 // releaseOf makes a release with digests of these images, and without those of a post whose image is nil.
 func releaseOf(t *testing.T, images map[string][]byte) *manifest.Release {
 	t.Helper()
-	rows := []string{"id,split,figurative,severity,related_content,modality,context,sha256,sha256_stripped,sha256_pixels,phash"}
+	rows := []string{"id,split,figurative,severity,related_content,modality,context," +
+		"sha256,sha256_stripped,sha256_pixels,phash"}
 	for id, body := range images {
 		digests := ",,,"
 		if body != nil {

@@ -90,7 +90,8 @@ func openState(t *testing.T, version string) error {
 
 func readParquet(t *testing.T, version string) error {
 	var b bytes.Buffer
-	_, err := dataset.WriteParquet(&b, manifest.Schema{}, dataset.Provenance{}, false, func(func(dataset.Row, error) bool) {})
+	none := func(func(dataset.Row, error) bool) {}
+	_, err := dataset.WriteParquet(&b, manifest.Schema{}, dataset.Provenance{}, false, none)
 	testkit.OK(t, err)
 	const key = "rehydrate.format\x18\x01" // and behind it the version
 	if bytes.Count(b.Bytes(), []byte(key+dataset.FormatVersion)) != 1 {

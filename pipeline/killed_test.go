@@ -11,9 +11,8 @@ import (
 
 // TestKilledAtEveryStep ends each job at each step that changes the disk: once because the process is gone from there
 // on, once because that step alone fails, as on a disk that is full for a moment. The same command then gives what an
-// undisturbed one gives, to the byte, and nothing of what was removed is anywhere. A split lets no row in, so that what it
-// took out before it ended only the merge has again: they are one job here. Without REHYDRATE_TEST=full it takes some of
-// the steps.
+// undisturbed one gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it
+// takes some of the steps.
 func TestKilledAtEveryStep(t *testing.T) {
 	stride := 29
 	if testing.Short() {
@@ -26,15 +25,24 @@ func TestKilledAtEveryStep(t *testing.T) {
 	for i, c := range []struct{ mode, job string }{
 		{"drop", "run"}, {"drop", "recheck"}, {"drop", "purge"}, {"drop", "purge offline id=p01"},
 		{"flag", "purge offline id=p01"},
-		{"drop", "reread"}, {"drop", "split; work; merge"},
+		{"drop", "reread"}, {"drop", "split"}, {"drop", "split; work; merge"},
 	} {
 		for _, how := range []string{"die", "fault"} {
 			t.Run(c.mode+" "+c.job+" "+how, func(t *testing.T) {
 				t.Parallel()
-				undisturbed := changed(t, ran[c.mode]).do(c.job).ok()
+				begin := func() *world {
+					w := changed(t, ran[c.mode])
+					// A split lets no row in. One whose image is refused while another is on its way, as of p02, only the
+					// merge has again, where the split was cut off in between: see TestBackOutcomes.
+					if c.job == "split" {
+						w.do("names 2 p02; move 2 p02").ok()
+					}
+					return w
+				}
+				undisturbed := begin().do(c.job).ok()
 				want, last := undisturbed.checkSound(), 0
 				for n := 1 + 5*i%stride; ; n += stride {
-					w := changed(t, ran[c.mode])
+					w := begin()
 					text := w.inspect().rows["p01"].Text
 					w.do(fmt.Sprintf("%s %s=%d", c.job, how, n))
 					reached := w.struck.Load()

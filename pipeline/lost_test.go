@@ -108,7 +108,8 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 	testkit.Same(t, "a takedown cannot", false, ComesBack("copyright_takedown"))
 }
 
-// TestAnswersGoWithALostImage: an image whose file was lost and whose entry is removed since leaves no answers of models.
+// TestAnswersGoWithALostImage: an image whose file was lost and whose entry is removed since leaves no answers of
+// models.
 func TestAnswersGoWithALostImage(t *testing.T) {
 	for _, tt := range []struct {
 		row, steps string

@@ -40,8 +40,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A world is a release, a workspace on the disk, and what Reddit, its image hosts and the OCR engine answer, in memory.
-// A test changes it and does jobs in it by the words of do.
+// A world is a release, a workspace on the disk, and what Reddit, its image hosts and the OCR engine answer, in
+// memory. A test changes it and does jobs in it by the words of do.
 type world struct {
 	testing.TB
 	dir      string // has the workspace and its copies
@@ -89,8 +89,8 @@ func newWorld(t testing.TB, posts ...string) *world {
 	return w
 }
 
-// copied is a world like w that shares nothing with it, so that many tests can begin where one run ended. A copy made by
-// an export would lie where w has it: those are made afterwards.
+// copied is a world like w that shares nothing with it, so that many tests can begin where one run ended. A copy made
+// by an export would lie where w has it: those are made afterwards.
 func (w *world) copied(t testing.TB) *world {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(w.dir, "copies")); err == nil {
@@ -171,10 +171,10 @@ func (w *world) load() {
 //	answers              a model answers about every stored image
 //
 // and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
-// (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from that
-// on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
-// on=N/WHAT (before the question N the change WHAT takes place, with commas in place of spaces) and
-// unwritable=NAME (each step fails that changes a file with this in its name).
+// (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from
+// that on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
+// on=N/WHAT (before the question N the change WHAT takes place, with commas in place of spaces) and unwritable=NAME
+// (each step fails that changes a file with this in its name).
 func (w *world) do(steps string) *world {
 	w.Helper()
 	for _, step := range strings.FieldsFunc(steps, func(r rune) bool { return r == ';' || r == '\n' }) {

@@ -9,16 +9,20 @@ import (
 	"rehydrate/internal/testkit"
 )
 
+// writer writes files of a folder that is made for the test, and returns the path of each.
+func writer(t *testing.T) func(name, text string) string {
+	dir := t.TempDir()
+	return func(name, text string) string {
+		path := filepath.Join(dir, name)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+}
+
 // TestColumns: annotators who have a column each in one file are compared by the labels of the columns, or of a
 // release.
 func TestColumns(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
+	write := writer(t)
 	const rows = "post_id,A 1,A 2,A 3,tone\nabc1,1,1.0,3,1\nabc2,2,2,2,2\nabc3,3,3.0,3,1\nabc4,1,,1,3\n"
 	file := write("a.csv", rows)
 	release := write("r/release.toml", "name = \"r\"\nmanifest = \"m.csv\"\n"+
@@ -69,17 +73,11 @@ func TestColumns(t *testing.T) {
 // TestColumnsAsk: columns whose labels may have an order, or that may hold several labels in a cell, are compared label
 // by label, and the answer asks for the release that says what they are.
 func TestColumnsAsk(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
+	write := writer(t)
 	release := func(kind string) string {
 		write(kind+"/m.csv", "id,tone\nabc1,1\nabc2,2\n")
-		return write(kind+"/release.toml", "name = \"p\"\nmanifest = \"m.csv\"\n[[category]]\nname = \"tone\"\nkind = \""+kind+
-			"\"\nlabels = [{code = \"1\"}, {code = \"2\"}, {code = \"3\"}]\n")
+		return write(kind+"/release.toml", "name = \"p\"\nmanifest = \"m.csv\"\n[[category]]\nname = \"tone\"\n"+
+			"kind = \""+kind+"\"\nlabels = [{code = \"1\"}, {code = \"2\"}, {code = \"3\"}]\n")
 	}
 	for _, test := range []struct {
 		rows, release, scales, sign string

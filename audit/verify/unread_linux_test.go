@@ -54,8 +54,8 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestUnreadFolder: of a folder that cannot be read one line says that nothing in it was checked. Nothing else is said of
-// what is in it.
+// TestUnreadFolder: of a folder that cannot be read one line says that nothing in it was checked. Nothing else is said
+// of what is in it.
 func TestUnreadFolder(t *testing.T) {
 	dir := filled(t)
 	for _, sealed := range []bool{true, false} {

@@ -66,10 +66,10 @@ const (
 	mendReport = "rehydrate report: it writes it again"
 )
 
-// Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected. It
-// writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock; without a
-// seal it compares the files with the state and the log. A file or folder that cannot be read is reported as damage, and
-// nothing is said of what is in it. The error is ErrNoWorkspace, *fileversion.Other, the context's or one
+// Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected.
+// It writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock;
+// without a seal it compares the files with the state and the log. A file or folder that cannot be read is reported as
+// damage, and nothing is said of what is in it. The error is ErrNoWorkspace, *fileversion.Other, the context's or one
 // of the disk, and ErrInUse when a file looks damaged and a command was at work on it meanwhile.
 func Workspace(ctx context.Context, dir string) (Report, error) {
 	first, sealed, err := look(ctx, dir)
@@ -203,8 +203,8 @@ func (v *verification) isClosed(name string) bool {
 	return slices.ContainsFunc(v.closed, func(folder string) bool { return strings.HasPrefix(name, folder) })
 }
 
-// mendOf says how to mend a file, and whether a file of that name belongs into a workspace at all: a seal lists a stray
-// file too.
+// mendOf says how to mend a file, and whether a file of that name belongs into a workspace at all: a seal lists a
+// stray file too.
 func mendOf(name string) (mend string, belongs bool) {
 	in := func(folder string) bool { return strings.HasPrefix(name, folder+"/") }
 	switch {

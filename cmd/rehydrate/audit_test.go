@@ -686,7 +686,8 @@ func TestFindingsFit(t *testing.T) {
 	short := audit.Report{Verdict: audit.Fail, Time: at,
 		Open: []audit.Open{{Where: "b.7z", What: "it is 7-Zip", Do: "unpack it"}},
 		Findings: []audit.Finding{{ID: "127mp9", Kinds: []audit.FindingKind{audit.FoundImage}, Where: "found.tar > 17.jpg",
-			What: []string{"its image"}, Do: "delete the picture in it", Removal: audit.Removal{Why: "deleted by its author", Since: &at, Due: &at}}}}
+			What: []string{"its image"}, Do: "delete the picture in it",
+			Removal: audit.Removal{Why: "deleted by its author", Since: &at, Due: &at}}}}
 	short.Open = append(short.Open, audit.Open{ID: "10t7wq", Where: "b.png", What: "it looks so", Do: "open it"})
 	long := short
 	long.Open = []audit.Open{{Where: "b.7z", What: "it is 7-Zip, which is not read here",

@@ -50,8 +50,8 @@ func labelList(list []string) string {
 	return "[" + printable.EscapedLine(strings.Join(list, ", ")) + "]"
 }
 
-// keyLine is the line, or two where one is too wide, about something that is said of a dataset as a whole. Of values that
-// are too long it has the part from where they differ.
+// keyLine is the line, or two where one is too wide, about something that is said of a dataset as a whole. Of values
+// that are too long it has the part from where they differ.
 func keyLine(k diff.KeyChange) string {
 	const most = 64 // fit a terminal of 80 columns beside the key, as digests do
 	old, now := []rune(k.Old), []rune(k.New)

@@ -294,8 +294,8 @@ func (h *hostileSite) watch(t *testing.T) watched {
 	return w
 }
 
-// peakOfChildren is the most that a process which this one started has had. What the kernel tells of a process that ended
-// counts also the memory of the one that it was forked from.
+// peakOfChildren is the most that a process which this one started has had. What the kernel tells of a process that
+// ended counts also the memory of the one that it was forked from.
 func peakOfChildren(pid int) (most int64) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a bad pattern is its only error
 	for _, name := range lists {

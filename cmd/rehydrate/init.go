@@ -118,8 +118,8 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 		Labelled: draft.Labelled})
 }
 
-// agreements gives the commands that compare annotators whose columns were left out, by the labels of the release in dir
-// where it has them. Each is about one file.
+// agreements gives the commands that compare annotators whose columns were left out, by the labels of the release in
+// dir where it has them. Each is about one file.
 func agreements(ctx context.Context, files []string, annotators [][]string, dir string) (commands []string) {
 	if len(files) > 1 || files[0] == "-" {
 		return nil

@@ -122,7 +122,8 @@ func fewPosts(n int) []redditemu.Post {
 	posts := make([]redditemu.Post, n)
 	for i := range posts {
 		posts[i] = redditemu.Post{ID: manifest.PostID(fmt.Sprintf("few%03d", i)),
-			Images: []redditemu.Image{sketch(fakeocr.FirstOwn+i%(len(fakeocr.Captions)-fakeocr.FirstOwn), uint64(1000+i), 0, "jpg")}}
+			Images: []redditemu.Image{
+				sketch(fakeocr.FirstOwn+i%(len(fakeocr.Captions)-fakeocr.FirstOwn), uint64(1000+i), 0, "jpg")}}
 	}
 	return posts
 }

@@ -15,7 +15,8 @@ import (
 func TestToType(t *testing.T) {
 	const asked = " --grant g.json --connect-to a:1:b:2"
 	for _, tt := range []struct{ typed, text, want string }{
-		{"purge rel -w ws --all", "rehydrate purge --all --confirm-removals", "rehydrate purge --all --confirm-removals -w ws"},
+		{"purge rel -w ws --all", "rehydrate purge --all --confirm-removals",
+			"rehydrate purge --all --confirm-removals -w ws"},
 		{"purge rel --all", "rehydrate purge --all", "rehydrate purge --all"},
 		{"export -w ws", "rehydrate export --list says why.", "rehydrate export --list -w ws says why."},
 		{"export -w ws", "If so: rehydrate export --moved OLD NEW", "If so: rehydrate export --moved OLD NEW -w ws"},

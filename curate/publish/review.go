@@ -31,12 +31,13 @@ type Review struct {
 
 // An Item is a part of the release: a category, a column, a text.
 type Item struct {
-	What      string   `json:"what"`             // such as "category tone"
-	Holds     string   `json:"holds"`            // such as "labels"
-	Different int      `json:"different"`        // values
-	Values    []string `json:"values"`           // all labels and names, of text 2,000; of other values the first ones, and the ends of numbers
-	Others    string   `json:"others,omitempty"` // the file to read for the text that is not among Values
-	Looks     []Look   `json:"looks"`            // what to look at first, at most 20 of a column
+	What      string `json:"what"`      // such as "category tone"
+	Holds     string `json:"holds"`     // such as "labels"
+	Different int    `json:"different"` // values
+	// Values are all labels and names, 2,000 of text, and of other values the first ones, with the ends of numbers.
+	Values []string `json:"values"`
+	Others string   `json:"others,omitempty"` // the file to read for the text that is not among Values
+	Looks  []Look   `json:"looks"`            // what to look at first, at most 20 of a column
 }
 
 // A Look is a reason to look at a part of the release.

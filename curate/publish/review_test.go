@@ -144,8 +144,8 @@ func TestExamineRefuses(t *testing.T) {
 	}
 }
 
-// TestExamineNumbers: of a column of numbers the ends are shown, and a number that can be a telephone number comes first,
-// unless many are as long: these are times, ids or counts.
+// TestExamineNumbers: of a column of numbers the ends are shown, and a number that can be a telephone number comes
+// first, unless many are as long: these are times, ids or counts.
 func TestExamineNumbers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -11,7 +11,8 @@ import (
 )
 
 // scaleWords are labels of which each is more or less than the others.
-var scaleWords = strings.Fields("none low mid medium moderate high mild severe extreme never rarely sometimes often always")
+var scaleWords = strings.Fields("none low mid medium moderate high mild severe extreme " +
+	"never rarely sometimes often always")
 
 // IsScale reports whether labels may be the steps of a scale: three or more whole numbers, or words such as low, medium
 // and high. Of the numbers from the lowest to the highest half at least are labels, for somebody may have given none of

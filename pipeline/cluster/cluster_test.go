@@ -34,7 +34,7 @@ func folder(t *testing.T, shards int) (dir string, done func(shard int)) {
 		put(t, dir, workName(i), "{}\n{}\n")
 	}
 	return dir, func(shard int) {
-		side, err := json.Marshal(Sidecar{Shard: shard, Plan: state.SHA256(plan), Read: 2})
+		side, err := json.Marshal(Sidecar{Format: Format, Shard: shard, Plan: state.SHA256(plan), Read: 2})
 		testkit.OK(t, err)
 		put(t, dir, sidecarName(shard), string(side))
 	}
@@ -373,7 +373,8 @@ func TestFollowCounts(t *testing.T) {
 	put(t, dir, workName(0), "{}\n{}\n{}\n{}\n{}\n{}\n")
 	plan, err := os.ReadFile(filepath.Join(dir, PlanFile))
 	testkit.OK(t, err)
-	put(t, dir, sidecarName(0), lines(t, Sidecar{Plan: state.SHA256(plan), Read: 1, Current: 2, Failed: 3}))
+	done := Sidecar{Format: Format, Plan: state.SHA256(plan), Read: 1, Current: 2, Failed: 3}
+	put(t, dir, sidecarName(0), lines(t, done))
 	put(t, dir, partPrefix+"00001-aa", "{}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	told := ""

@@ -19,8 +19,9 @@ var noon = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 // liveRecord is an entry of a live post, with an image that was read.
 func liveRecord(id manifest.PostID, was *manifest.Result) workspace.Record {
 	return workspace.Record{Entry: manifest.Entry{Key: manifest.Key{ID: id}, Split: "train"},
-		Post:  workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: noon, LiveAt: noon},
-		Image: &workspace.Image{SHA256: "00", Limits: policy.Default().ImageLimits()}, Reading: &workspace.Reading{ImageSHA256: "00"}, Result: was}
+		Post:    workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: noon, LiveAt: noon},
+		Image:   &workspace.Image{SHA256: "00", Limits: policy.Default().ImageLimits()},
+		Reading: &workspace.Reading{ImageSHA256: "00"}, Result: was}
 }
 
 func result(o manifest.Outcome, reason manifest.Reason) *manifest.Result {
