@@ -171,7 +171,7 @@ func whyRemoved(p state.GonePost) string {
 	}
 	switch p.State {
 	case manifest.StateDeleted:
-		return "deleted by the author"
+		return "deleted by its author"
 	case manifest.StateUnavailable:
 		return "missing from Reddit's answers"
 	}
