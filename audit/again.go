@@ -97,7 +97,11 @@ func (a *audit) agreed(earlier Report) Report {
 		if slices.ContainsFunc(earlier.Findings, same) {
 			return false
 		}
-		r.Open = append(r.Open, Open{f.ID, f.Where, f.What[0] + changes, wait})
+		what := f.What[0]
+		if f.ID != "" {
+			what = string(f.ID) + ": " + what // not in Open.ID, which is for what looks like a removed post's
+		}
+		r.Open = append(r.Open, Open{"", f.Where, what + changes, wait})
 		return true
 	})
 	for i, d := range r.Duties {

@@ -89,6 +89,7 @@ func TestAuditBesideACommand(t *testing.T) {
 				said += o.What + "\n"
 			}
 			testkit.Same(t, "what it says", r.Headline(), r.Says)
+			testkit.Same(t, "what only looks like a removed post's", 0, len(r.Suspected()))
 			if r.Verdict != tt.want || !strings.Contains(said, tt.says) {
 				t.Errorf("%s after %d looks, want %s; findings %+v; open %+v", r.Verdict, looks, tt.want, r.Findings, r.Open)
 			}
