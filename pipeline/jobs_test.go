@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +145,16 @@ func TestNoDatasetIsMade(t *testing.T) {
 				t.Errorf("there are %v, and outcomes %v", s.files, s.outcomes)
 			}
 		})
+	}
+}
+
+// TestTombstonesWithoutADataset: tombstones.csv has what was removed before there was a dataset.
+func TestTombstonesWithoutADataset(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("split; purge offline id=p01").ok()
+	text, err := os.ReadFile(filepath.Join(w.dir, "ws", manifest.TombstonesName))
+	testkit.OK(t, err)
+	if !strings.Contains(string(text), "\np01,removed,") {
+		t.Errorf("it has\n%s", text)
 	}
 }
 

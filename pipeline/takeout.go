@@ -123,7 +123,8 @@ func (r *run) clearDataset(ctx context.Context) error {
 	}
 	_, err = r.Workspace.Stat(ctx, manifest.OutcomesName)
 	if errors.Is(err, fs.ErrNotExist) && len(d.files) == 0 {
-		return nil // there is nothing to take out of, and only what reads images makes a dataset
+		// There is nothing to take out of, and only what reads images makes a dataset.
+		return state.WriteTombstones(ctx, r.Workspace)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
