@@ -327,7 +327,9 @@ func (d *decoder) entry(cells []Cell) Entry {
 }
 
 // blank reports whether a cell holds a word for a missing value, where these count as empty.
-func (d *decoder) blank(c Cell) bool { return d.blanks && !c.IsList && value.Missing(c.Text) }
+func (d *decoder) blank(c Cell) bool {
+	return (d.blanks || d.isTable) && !c.IsList && value.Missing(c.Text)
+}
 
 func (d *decoder) usable(i int, c Cell) bool {
 	if c.Fault != "" {
@@ -561,10 +563,13 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 		parts = split(cell.Text, d.separator, v)
 	}
 	// An empty list of several labels is an answer: none of them.
-	if cell.Null || len(parts) == 0 && !multi || d.blank(cell) {
+	if cell.Null || len(parts) == 0 && !multi {
 		return nil
 	}
 	labels, p := v.read(parts)
+	if p != nil && d.blank(cell) {
+		return nil
+	}
 	if p != nil {
 		d.report(i, p.Message, p.Hint)
 	}

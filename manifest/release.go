@@ -62,7 +62,7 @@ type Release struct {
 	without      Without           // of a Source: which rows are left out
 	splits       map[string]string // of a Source: spelling -> split
 	lists        []string          // of a Source: columns whose texts stand for lists
-	// of a Source: words for a missing value count as empty cells, but in columns of text
+	// of a Source: words for a missing value count as empty cells, but in columns of text, or where they are labels
 	blanks  bool
 	columns map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot  map[string][]string // category -> column by label, "" = none

@@ -29,6 +29,8 @@ type Agreement struct {
 	// cells that were taken for one label. Both ask for a release that says what these labels are.
 	Scales      []string `json:"scales,omitempty"`
 	SeveralSign string   `json:"several_sign,omitempty"`
+	// Twins are annotators who gave the same answers to the same entries, to all of them and to fewTwins at least.
+	Twins []string `json:"twins,omitempty"`
 	// Where batches were named.
 	Batches []labels.BatchAgreement `json:"batches,omitempty"`
 }
@@ -128,7 +130,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 	if batch != "" && len(batches) == 0 {
 		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
 	}
-	out.Scales = scalesOf(like.Schema)
+	out.Scales, out.Twins = scalesOf(like.Schema), twins(annotators)
 	out.Agreement, err = labels.Agree(like.Schema, annotators, how)
 	if err != nil {
 		return out, userfile.Faulty(err)
@@ -138,6 +140,21 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		return out, userfile.Wrong("--batch %s: %w", batch, err)
 	}
 	return out, nil
+}
+
+// fewTwins is how many equal answers two people give by chance or because the task is easy.
+const fewTwins = 10
+
+// twins names the annotators who have an equal before them: one of two may be a copy of the other's file.
+func twins(annotators []labels.Answers) (names []string) {
+	same := func(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal) }
+	for i, a := range annotators {
+		equal := func(b labels.Answers) bool { return maps.EqualFunc(a, b, same) }
+		if k := slices.IndexFunc(annotators[:i], equal); k >= 0 && len(a) >= fewTwins {
+			names = append(names, labels.Annotator(k)+" and "+labels.Annotator(i))
+		}
+	}
+	return names
 }
 
 // scalesOf names the categories whose labels look like a scale, but have no order.

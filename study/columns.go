@@ -4,12 +4,15 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
+	"rehydrate/manifest/table"
+	"rehydrate/manifest/value"
 )
 
 // A columnReading is what annotators answered who have a column each in one file.
@@ -29,12 +32,13 @@ func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (ou
 	case a.Release == "" && a.Category != "":
 		return out, userfile.Wrong("--category needs --release, the release that has the category")
 	}
-	values, err := differentValues(ctx, a.Files[0], a.Columns)
+	by, err := differentValues(ctx, a.Files[0], a.Columns)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
+	values := allOf(by)
 	if a.Release == "" {
-		out.like, err = labelled(values)
+		out.like, err = ownLabels(a.Columns, by)
 		out.several = severalSign(values)
 	} else {
 		out.like, err = ofCategory(like, values, a)
@@ -53,32 +57,41 @@ func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (ou
 	return out, nil
 }
 
-// differentValues gives the different cells of columns, in order.
-func differentValues(ctx context.Context, file string, columns []string) (all []string, err error) {
+// differentValues gives the different cells of each column, in order, but for words for a missing value.
+func differentValues(ctx context.Context, file string, columns []string) (by [][]string, err error) {
 	for _, column := range columns {
 		values, err := ReadColumn(ctx, file, column, ofAnswers(new(int)))
 		if err != nil {
 			return nil, err
 		}
-		for _, text := range values {
-			all = append(all, text)
-		}
-		slices.Sort(all)
-		all = slices.Compact(all)
+		all := slices.Sorted(maps.Values(values))
+		by = append(by, slices.DeleteFunc(slices.Compact(all), value.Missing))
 	}
-	return all, nil
+	return by, nil
+}
+
+// allOf gives the different cells of all columns, in order.
+func allOf(by [][]string) []string {
+	all := slices.Concat(by...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // mostOwnLabels is how many different cells at most are taken for labels.
 const mostOwnLabels = 50
 
-// labelled gives a release whose one category has each of the different values as a label, one a cell. Spellings that
-// differ in case alone, or are one number, are one label.
-func labelled(values []string) (*manifest.Release, error) {
+// ownLabels gives a release whose one category has each of the different values of the columns as a label, one a cell.
+// Spellings that differ in case alone, or are one number, are one label; where all are words for yes and no, they are
+// these two. Columns of which no two share a label are about different things, or spell one thing in two ways.
+func ownLabels(columns []string, by [][]string) (*manifest.Release, error) {
+	values, label := allOf(by), guess.SharedLabel
+	if !slices.ContainsFunc(values, func(text string) bool { _, ok := value.Flag(text); return !ok }) {
+		label = func(text string) string { yes, _ := value.Flag(text); return strconv.FormatBool(yes) }
+	}
 	category, place := manifest.Category{Name: "label", Title: "Label", Kind: manifest.Single}, make(map[string]int)
 	var spellings []manifest.Spelling
 	for _, text := range values {
-		key := guess.SharedLabel(text)
+		key := label(text)
 		if _, met := place[key]; !met {
 			place[key] = len(category.Labels)
 			category.Labels = append(category.Labels, manifest.Label{Code: text, Name: text})
@@ -89,12 +102,39 @@ func labelled(values []string) (*manifest.Release, error) {
 		return nil, userfile.Wrong("the columns have %d different values, and at most %d are taken for labels: "+
 			"name the release that has their labels with --release", n, mostOwnLabels)
 	}
+	if err := sharing(columns, by, label); err != nil {
+		return nil, err
+	}
 	return manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{category}}).Spelling(spellings), nil
+}
+
+// sharing refuses columns of which no two have a label in common.
+func sharing(columns []string, by [][]string, label func(text string) string) error {
+	met := make(map[string]int) // by a label, the column that has it
+	var filled []int
+	for i, values := range by {
+		for _, text := range values {
+			if of, has := met[label(text)]; has && of != i {
+				return nil
+			}
+			met[label(text)] = i
+		}
+		if len(values) > 0 {
+			filled = append(filled, i)
+		}
+	}
+	if len(filled) < 2 {
+		return nil // which compares nothing, and is said
+	}
+	a, b := filled[0], filled[1]
+	return userfile.Wrong("no two of the columns have a label in common: %s has %s, and %s has %s; spell the labels in "+
+		"one way, or name the release that has them with --release", table.Quote(columns[a]), manifest.QuotedList(by[a]),
+		table.Quote(columns[b]), manifest.QuotedList(by[b]))
 }
 
 // CategoriesOf names the categories of a release that have all labels in columns of a file.
 func CategoriesOf(ctx context.Context, file string, columns []string, release string) (all []string, err error) {
-	values, err := differentValues(ctx, file, columns)
+	by, err := differentValues(ctx, file, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +142,7 @@ func CategoriesOf(ctx context.Context, file string, columns []string, release st
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range categoriesWith(r, values) {
+	for _, i := range categoriesWith(r, allOf(by)) {
 		all = append(all, r.Schema.Categories[i].Name)
 	}
 	return all, nil

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,5 +98,61 @@ func TestColumnsAsk(t *testing.T) {
 		testkit.OK(t, err)
 		testkit.Same(t, test.rows+test.release, strings.Join(got.Scales, " ")+"/"+got.SeveralSign+"/"+got.Order,
 			test.scales+"/"+test.sign+"/of --columns")
+	}
+}
+
+// TestColumnsOwn: what the cells of columns are as labels of their own: words for a missing value are no answer, words
+// for yes and no are one label each, and columns that share no label are not compared.
+func TestColumnsOwn(t *testing.T) {
+	write := writer(t)
+	for _, test := range []struct {
+		rows    string
+		entries int
+		kappa   float64
+		says    string // the error; "" for none
+	}{
+		{"abc1,sad,sad\nabc2,angry,angry\nabc3,NA,sad\nabc4,sad,nan\n", 2, 1, ""},
+		{"abc1,TRUE,1\nabc2,FALSE,0\nabc3,TRUE,1\n", 3, 1, ""},
+		{"abc1,yes,1.0\nabc2,No,0.0\nabc3,yes,0.0\n", 3, 0.4, ""},
+		{"abc1,yes,1\nabc2,no,0\nabc3,maybe,2\n", 0, 0, `"A" has "maybe", "no", "yes", and "B" has "0", "1", "2"`},
+		{"abc1,sad,NA\nabc2,angry,\n", 0, 0, "no two annotators have an entry in common"},
+	} {
+		file := write("a.csv", "id,A,B\n"+test.rows)
+		got, err := Agree(t.Context(), Annotations{Files: []string{file}, Columns: []string{"A", "B"}})
+		if test.says != "" {
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%q: %v, want %s", test.rows, err, test.says)
+			}
+			continue
+		}
+		testkit.OK(t, err)
+		testkit.Same(t, test.rows, test.entries, got.Categories[0].Entries)
+		if kappa := got.Categories[0].Kappa.Value; test.entries > 0 && math.Abs(*kappa-test.kappa) > 1e-9 {
+			t.Errorf("%q: kappa %v, want %v", test.rows, *kappa, test.kappa)
+		}
+	}
+}
+
+// TestTwins: annotators who agree in everything are named, for one file may be a copy of the other. A single different
+// answer, or entry, makes two of them; so do a few equal ones.
+func TestTwins(t *testing.T) {
+	write := writer(t)
+	rows := func(n int, last string) string {
+		text := "id,A,B,C\n"
+		for i := range n - 1 {
+			text += fmt.Sprintf("abc%d,%d,%[2]d,%[3]d\n", i, i%2, i%3)
+		}
+		return text + fmt.Sprintf("abc%d,1,%s,2\n", n, last)
+	}
+	for _, test := range []struct {
+		name, text, want string
+	}{
+		{"all", rows(10, "1"), "A1 and A2"}, {"few", rows(9, "1"), ""}, {"one other", rows(12, "2"), ""},
+		{"one more", rows(12, ""), ""},
+	} {
+		got, err := Agree(t.Context(),
+			Annotations{Files: []string{write(test.name+".csv", test.text)}, Columns: []string{"A", "B", "C"}})
+		testkit.OK(t, err)
+		testkit.Same(t, test.name, strings.Join(got.Twins, ", "), test.want)
 	}
 }
