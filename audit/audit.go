@@ -305,7 +305,7 @@ type audit struct {
 	rowsHeld  rowsHeld
 	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
-	named     map[*evidence]bool     // posts of a bare list that stand in files
+	named     map[*evidence]bool     // posts that stand in files; true where these are neither the workspace's nor a copy's
 	elsewhere []string               // what third parties have, and need not delete yet
 }
 

@@ -265,6 +265,27 @@ func (a *audit) tellRows() {
 	a.duty(d)
 }
 
+// tellOldAnswers says of posts in files that Reddit was not asked about them for too long, where no row that is held
+// says so: an entry that the last run's edition of the release lacked is not asked about by a recheck.
+func (a *audit) tellOldAnswers() {
+	old, since := map[manifest.PostID]bool{}, time.Time{}
+	for e, found := range a.named {
+		switch {
+		case !found, !e.entry, e.MustGo, e.live != nil, e.Checked == nil, a.rowsHeld.stale[e.ID],
+			!a.Policy.Stale(*e.Checked, a.report.Time):
+			continue
+		case since.IsZero() || e.Checked.Before(since):
+			since = *e.Checked
+		}
+		old[e.ID] = true
+	}
+	if ids := idsOf(old); len(ids) > 0 {
+		a.duty(Duty{Kind: DutyRecheck, Where: atReddit, Do: "audit without --offline, or " + doRun, Posts: ids, Late: true,
+			What: fmt.Sprintf("Reddit was last asked on %s about %s in these files (%s), and the policy wants it every %s",
+				at(since), page.Counted(len(ids), "post"), some(ids), lasts(a.Policy.Reddit.RecheckWithin))})
+	}
+}
+
 // decide decides about each post from all evidence on it: a removal reported by any source counts.
 func (a *audit) decide(ctx context.Context) error {
 	r := &a.report
@@ -401,6 +422,7 @@ func (a *audit) conclude() {
 	a.tellGrant()
 	a.tellWithheld()
 	a.tellRows()
+	a.tellOldAnswers()
 	r.Findings = findingsOf(a.found)
 	for i, f := range r.Findings {
 		if e := a.evidenceOn(f.ID); f.Kinds[0] != FoundRecord && e != nil {
@@ -422,7 +444,7 @@ func (a *audit) conclude() {
 	r.Verdict = verdictOf(r.Findings, r.Open, r.Duties)
 	a.tellAudited()
 	for _, e := range a.order {
-		if e.entry && a.named[e] {
+		if _, stands := a.named[e]; r.Scope.IsList && e.entry && stands {
 			r.Scope.Listed = append(r.Scope.Listed, string(e.ID))
 		}
 	}

@@ -350,14 +350,11 @@ func (a *audit) evidenceOn(entry string) *evidence {
 	return e
 }
 
-// sees notes that a post of a bare list of ids stands in a file.
-func (a *audit) sees(e *evidence) {
-	if !a.report.Scope.IsList {
-		return
-	}
+// sees notes that a post stands at a place.
+func (a *audit) sees(p place, e *evidence) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.named[e] = true
+	a.named[e] = a.named[e] || !p.lists() && !p.src.ofRelease() && p.src.recorded == ""
 }
 
 // placeImages gives the ids of a table the places of images that its rows have, as a manifest has them.
@@ -397,7 +394,7 @@ func (w walker) finish(t *table) {
 			p, e := t.at(h.row, c), w.evidenceOn(h.entry())
 			sure := !e.MustGo || c.sure(t, h, ids, values[h.post])
 			if ids {
-				w.sees(h.post)
+				w.sees(p, h.post)
 			}
 			if sure && ids {
 				rows = append(rows, h)

@@ -155,7 +155,7 @@ func (w walker) names(p place, name, kind string) {
 	p.kin = map[bool]FindingKind{true: FoundImage, false: FoundRow}[kind == isImage]
 	entry := w.entryNamed(name)
 	if e := w.postOf(entry); e != nil {
-		w.sees(e)
+		w.sees(p, e)
 	}
 	if e := w.evidenceOn(entry); e != nil && e.MustGo {
 		switch {

@@ -29,6 +29,8 @@ func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (ou
 		return out, userfile.Wrong("--columns names columns of one file, and there are %d files", len(a.Files))
 	case len(a.Columns) < 2:
 		return out, userfile.Wrong("--columns needs the columns of two annotators at least, as in --columns A,B")
+	case len(slices.Compact(slices.Sorted(slices.Values(a.Columns)))) < len(a.Columns):
+		return out, userfile.Wrong("--columns names a column twice, which would count as two annotators: name it once")
 	case a.Release == "" && a.Category != "":
 		return out, userfile.Wrong("--category needs --release, the release that has the category")
 	}

@@ -51,6 +51,7 @@ func TestColumns(t *testing.T) {
 			`"1" is not a label of category other`},
 		{Annotations{Columns: []string{"A 1", "tome"}}, 0, `it lacks the column "tome"`},
 		{Annotations{Columns: all[:1]}, 0, "--columns needs the columns of two annotators at least"},
+		{Annotations{Columns: []string{"A 1", "A 2", "A 1"}}, 0, "--columns names a column twice"},
 		{Annotations{Columns: all, Category: "tone"}, 0, "--category needs --release"},
 		{Annotations{Columns: all, Files: []string{file, release}}, 0, "there are 2 files"},
 	} {

@@ -24,6 +24,7 @@ import (
 	"rehydrate/internal/unpack"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
+	"rehydrate/manifest/value"
 	"rehydrate/policy"
 )
 
@@ -200,9 +201,9 @@ type submission struct {
 	Text       string          `json:"selftext"`
 	URL        string          `json:"url"`
 	Overridden string          `json:"url_overridden_by_dest"`
-	Self       bool            `json:"is_self"`
-	Video      bool            `json:"is_video"`
-	Gallery    bool            `json:"is_gallery"`
+	Self       any             `json:"is_self"`
+	Video      any             `json:"is_video"`
+	Gallery    any             `json:"is_gallery"`
 	Name       string          `json:"name"` // with t1_ that of a comment
 	Permalink  string          `json:"permalink"`
 	Link       any             `json:"link_id"` // these three only a comment has
@@ -217,8 +218,8 @@ type submission struct {
 	Spam       any             `json:"spam"`
 	Deleted    any             `json:"deleted"`
 	Meta       struct {
-		Deleted bool   `json:"was_deleted_later"`
-		Removal string `json:"removal_type"`
+		Deleted any `json:"was_deleted_later"`
+		Removal any `json:"removal_type"`
 	} `json:"_meta"`
 }
 
@@ -271,7 +272,7 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 		f.Removed++
 	case c.gone[number]:
 		f.Elsewhere++
-	case s.Self || s.Video || !s.Gallery && !c.fetchable(cmp.Or(s.Overridden, s.URL)):
+	case says(s.Self) || says(s.Video) || !says(s.Gallery) && !c.fetchable(cmp.Or(s.Overridden, s.URL)):
 		f.NoImage++
 	case twice:
 		f.Twice++
@@ -355,8 +356,16 @@ func (s *submission) month() (m Month, ok bool) {
 	return Month{when.Year(), when.Month()}, true
 }
 
-// says reports whether a field says something: null, false, 0 and an empty text do not.
-func says(v any) bool { return v != nil && v != "" && v != false && v != 0.0 }
+// says reports whether a field says something: null, false, 0 and an empty text do not, nor a text that means one of
+// these.
+func says(v any) bool {
+	text, isText := v.(string)
+	if !isText {
+		return v != nil && v != false && v != 0.0
+	}
+	yes, isFlag := value.Flag(text)
+	return !value.Absent(text) && (yes || !isFlag)
+}
 
 // subredditKey stands before a subreddit, with any space before the colon and behind it.
 var subredditKey = []byte(`"subreddit"`)
@@ -380,8 +389,9 @@ func (c *Chooser) mentions(line []byte) bool {
 
 // removed reports whether the dump itself says that the post was taken down, by whomever.
 func (s *submission) removed() bool {
-	return s.Meta.Deleted || s.Meta.Removal != "" || slices.ContainsFunc([]string{s.Author, s.Title, s.Text}, isMark) ||
-		slices.ContainsFunc([]any{s.Category, s.By, s.BannedBy, s.BannedAt, s.Reason, s.Gone, s.Spam, s.Deleted}, says)
+	return slices.ContainsFunc([]string{s.Author, s.Title, s.Text}, isMark) ||
+		slices.ContainsFunc([]any{s.Category, s.By, s.BannedBy, s.BannedAt, s.Reason, s.Gone, s.Spam, s.Deleted,
+			s.Meta.Deleted, s.Meta.Removal}, says)
 }
 
 // isMark reports whether a text is what Reddit, or a dump, puts in place of one that is gone.
