@@ -332,8 +332,11 @@ const (
 
 // whyGone says why a post must be gone, by its state and the reason on record.
 func whyGone(gone manifest.PostState, reason manifest.Reason) string {
+	word, asked := state.IsRequest(reason)
 	switch {
-	case reason == state.ReasonTakedown:
+	case asked && word != "":
+		return fmt.Sprintf("%s (%s)", whyRequest, word)
+	case asked:
 		return whyRequest
 	case gone == manifest.StateDeleted:
 		return "deleted by its author"
@@ -420,7 +423,7 @@ func (r Report) removed() string {
 	unnamed := 0
 	for _, p := range r.Posts {
 		unnamed += number(p.MustGo && p.unnamed)
-		requested += number(p.MustGo && p.removal.Why == whyRequest)
+		requested += number(p.MustGo && strings.HasPrefix(p.removal.Why, whyRequest))
 		open += number(p.MustGo && p.removal.Why == whyRemoved)
 	}
 	for _, how := range slices.Sorted(maps.Keys(r.Known.States)) {

@@ -136,6 +136,9 @@ func TestWhyItMustGo(t *testing.T) {
 	}{
 		{"a request", evidence{AuditedPost: AuditedPost{Standing: live},
 			stone: stone(manifest.StateRemoved, state.ReasonTakedown, 3)}, past{}, "taken down on request", 3},
+		{"a request with a word", evidence{AuditedPost: AuditedPost{Standing: live},
+			stone: stone(manifest.StateRemoved, state.Requested("privacy"), 3)}, past{},
+			"taken down on request (privacy)", 3},
 		{"an answer of now", evidence{AuditedPost: AuditedPost{Standing: live},
 			live: &policy.Verdict{State: manifest.StateDeleted}}, past{}, "deleted by its author", 9},
 		{"the log knew before", evidence{AuditedPost: AuditedPost{Standing: gone},

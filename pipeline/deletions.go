@@ -56,11 +56,6 @@ func mostLenient() policy.Policy {
 	return policy.Policy{Reddit: policy.Reddit{Readmit: policy.ReadmitModerator}}
 }
 
-// ComesBack reports whether a policy can let a post come back that was removed for this reason.
-func ComesBack(reason manifest.Reason) bool {
-	return mostLenient().Readmits(manifest.StateRemoved, reason)
-}
-
 // readmit suspends the tombstones of the posts that were just seen live where the policy lets them come back.
 func (r *run) readmit(ctx context.Context, posts []workspace.Post) error {
 	var back []manifest.PostID

@@ -104,8 +104,6 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 	testkit.Same(t, "missing",
 		"5 of the 9 stored images are not there, a first: is the disk mounted that holds them?",
 		(&MissingError{5, 9, "a"}).Error())
-	testkit.Same(t, "a moderator's removal can be undone", true, ComesBack("moderator"))
-	testkit.Same(t, "a takedown cannot", false, ComesBack("copyright_takedown"))
 }
 
 // TestAnswersGoWithALostImage: an image whose file was lost and whose entry is removed since leaves no answers of

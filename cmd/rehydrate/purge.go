@@ -50,18 +50,12 @@ func (c *command) purgeCommand() *cobra.Command {
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
 func (f purgeFlags) request() (pipeline.PurgeRequest, error) {
-	q := pipeline.PurgeRequest{Reason: manifest.Reason(f.reason)}
+	q := pipeline.PurgeRequest{Reason: state.Requested(f.reason)}
 	if !reasonForm.MatchString(f.reason) {
 		return q, usageError("--reason takes one word of a-z, 0-9 and _, not %s", strconv.QuoteToGraphic(f.reason))
 	}
 	if len(f.ids) == 0 && f.reason != string(state.ReasonTakedown) {
 		return q, usageError("--reason needs --id POST, whose removal it explains")
-	}
-	// Such a reason would let the post return with the next run, and --id is permanent.
-	if pipeline.ComesBack(q.Reason) {
-		return q,
-			usageError("--reason %s is a reason for which posts may come back, but --id is for good; choose another word",
-				f.reason)
 	}
 	for _, text := range f.ids {
 		id, err := manifest.ParsePostID(text)

@@ -207,7 +207,7 @@ func TestWhatTombstones(t *testing.T) {
 	for want, n := range map[string]state.Count{
 		"kept out by tombstones": {Outcome: manifest.Removed, Reason: "tombstone"},
 		"by their authors":       {Outcome: manifest.Deleted, Reason: "tombstone"},
-		"on request":             {Outcome: manifest.Removed, Reason: state.ReasonTakedown},
+		"on request":             {Outcome: manifest.Removed, Reason: state.Requested("privacy")},
 	} {
 		if got := what(n); got != want {
 			t.Errorf("%+v: %q, want %q", n, got, want)

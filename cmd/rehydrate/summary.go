@@ -62,7 +62,7 @@ func specialAdvice(n state.Count) string {
 // what says in a few words what became of images of an outcome and reason.
 func what(n state.Count) string {
 	reasons := map[manifest.Reason]string{
-		"moderator": "by moderators", state.ReasonTakedown: "on request",
+		"moderator":            "by moderators",
 		policy.LeftGallery:     "taken out of their gallery",
 		policy.CrosspostParent: "original post deleted",
 		policy.SameAsRemoved:   "same image as a deleted one",
@@ -72,6 +72,9 @@ func what(n state.Count) string {
 	reason := strings.ReplaceAll(strings.Replace(string(n.Reason), "http_", "HTTP ", 1), "_", " ")
 	if n.Reason == "tombstone" {
 		reason = "kept out by tombstones"
+	}
+	if _, asked := state.IsRequest(n.Reason); asked {
+		return "on request"
 	}
 	return cmp.Or(reasons[n.Reason], n.Outcome.Short(), reason, string(n.Outcome))
 }
@@ -165,9 +168,16 @@ func removedList(posts []state.GonePost) string {
 // whyRemoved says why a post was removed, in words that fit one post and several.
 func whyRemoved(p state.GonePost) string {
 	reasons := map[manifest.Reason]string{
-		state.ReasonTakedown: "on request", "moderator": "removed by moderators",
+		"moderator":        "removed by moderators",
 		policy.LeftGallery: "image taken out of the gallery", policy.CrosspostParent: "original post deleted",
 		policy.SameAsRemoved: "same image as a deleted post", "": "removed, or on request",
+	}
+	word, asked := state.IsRequest(p.Reason)
+	switch {
+	case asked && word != "":
+		return fmt.Sprintf("on request, %s", word)
+	case asked:
+		return "on request"
 	}
 	switch p.State {
 	case manifest.StateDeleted:

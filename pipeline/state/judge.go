@@ -28,8 +28,26 @@ import (
 // to judge.
 const Candidate manifest.Outcome = ""
 
-// ReasonTakedown is the reason of a post that was purged by request.
+// ReasonTakedown is the reason of a post that was purged by request. It begins that of a request for which the operator
+// gave a word: takedown_privacy. None of Reddit's reasons does, so that a request is never taken for what Reddit says.
 const ReasonTakedown manifest.Reason = "takedown"
+
+// Requested gives the reason of a request with an operator's word.
+func Requested(word string) manifest.Reason {
+	if word == string(ReasonTakedown) {
+		return ReasonTakedown
+	}
+	return ReasonTakedown + "_" + manifest.Reason(word)
+}
+
+// IsRequest reports whether a reason is that of a request, and gives the operator's word; "" for none.
+func IsRequest(reason manifest.Reason) (word string, yes bool) {
+	word, has := strings.CutPrefix(string(reason), string(ReasonTakedown)+"_")
+	if has {
+		return word, true
+	}
+	return "", reason == ReasonTakedown
+}
 
 // A Judge turns what is stored of an entry into its outcome.
 type Judge struct {
@@ -108,11 +126,12 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 	// A tombstone outweighs whatever Reddit says: what was deleted by its author does not come back.
 	if stone, ok := j.Tombstones[rec.Key.ID]; ok {
 		res.Outcome, res.Reason = manifest.Outcome(stone.State), "tombstone"
+		_, asked := IsRequest(stone.Reason)
 		switch {
 		case rec.Post.State == stone.State:
 			res.Reason = rec.Post.Reason // what Reddit says now, while it agrees
-		case stone.Reason == ReasonTakedown:
-			res.Reason = ReasonTakedown
+		case asked:
+			res.Reason = stone.Reason
 		}
 		return res
 	}

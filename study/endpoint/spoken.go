@@ -24,8 +24,8 @@ var thoughtMarks = regexp.MustCompile(`(?i)(` + finalMark + `)|(` + endMarks + `
 
 // Spoken is what a model says outside its thoughts, without the marks of known models; nothing where it says nothing
 // after the last of them. Where end is not "", all up to the last end is thought as well. An answer that ends within a
-// thought has nothing that counts; why says so. What stands before an end that has no beginning is thought: templates
-// of prompts give the beginning.
+// thought has nothing that counts; why says so. What stands before a first end that has no beginning is thought:
+// templates of prompts give the beginning. Between two ends it may be an answer, and counts.
 func Spoken(text, end string) (rest, why string) {
 	const thinking = "it ends while the model still thinks"
 	if end != "" {
@@ -40,7 +40,7 @@ func Spoken(text, end string) (rest, why string) {
 	for _, m := range thoughtMarks.FindAllStringSubmatchIndex(text, -1) {
 		final, ends := m[2] >= 0, m[4] >= 0
 		words := text[from:m[0]]
-		if !thinks && !ends && (ended || !final) {
+		if !thinks && (ended || !ends && !final) {
 			said = append(said, words)
 		}
 		from, ended, thinks = m[1], final || ends, !final && !ends

@@ -149,7 +149,9 @@ func FuzzRead(f *testing.F) {
 			}
 			second := fmt.Sprintf(`{%q:%q}`, task.Category, task.Classes[other].Name)
 			again, outcome, _ := task.Read("<think>" + second + "</think>" + text)
-			if outcome != endpoint.OK || !slices.Equal(again, classes) {
+			// Behind a thought the text's own end of one is a second end, between which and the first may be an answer.
+			rest, _ := endpoint.Spoken(text, "")
+			if outcome == endpoint.OK && !slices.Equal(again, classes) || outcome != endpoint.OK && rest == text {
 				t.Fatalf("after a thought: %v, %s, want %v", again, outcome, classes)
 			}
 			for _, beside := range []string{second + text, second[:len(second)-1] + "," + text, "<think>" + text} {
