@@ -306,6 +306,7 @@ type audit struct {
 	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
 	named     map[*evidence]bool     // posts that stand in files; true where these are neither the workspace's nor a copy's
+	edition   edition                // of the release, by the log
 	elsewhere []string               // what third parties have, and need not delete yet
 }
 

@@ -56,19 +56,38 @@ type past struct {
 	buried         time.Time // that of the last tombstone on record
 }
 
+// An edition is that of the release of which the last job of a log was, and the record since which it is.
+type edition struct {
+	manifest string // its digest
+	since    int64
+}
+
+func (d *edition) note(e auditlog.Event) {
+	if e.Manifest == "" || e.Manifest == d.manifest {
+		return
+	}
+	if d.manifest != "" {
+		d.since = e.Seq
+	}
+	d.manifest = e.Manifest
+}
+
 // decidePost fills in AuditedPost: it has the workspace's answer, and the latest gives the state, of the log or of this
 // audit.
 func (a *audit) decidePost(e *evidence, was past) {
 	s, by := e.Standing, "as Reddit said last"
+	// An edition that lacked the post made the workspace forget the answer, and not its tombstone. Nothing of it is held
+	// back any more.
+	forgot := e.Checked == nil && e.Record != nil && *e.Record < a.edition.since
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
-		// An edition that lacked the post made the workspace forget the answer, and not its tombstone.
-		knows := e.stone != nil && !e.stone.Readmitted
+		knows := forgot || e.stone != nil && !e.stone.Readmitted
 		if e.entry && was.State.Gone() && !s.State.Gone() && !knows {
 			a.changed(string(e.ID), state.StateFile, doRun,
 				"record %d of the log says %s, and the workspace does not know: state.db is older than the log, or was changed",
 				*e.Record, withReason(was.State, was.Reason))
 		}
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld, moment(was.at)
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.State, was.Reason, "log", was.withheld && !forgot,
+			moment(was.at)
 		by = "by the log"
 	}
 	if was.heard.State.Gone() {
@@ -410,6 +429,7 @@ func (a *audit) replay(e auditlog.Event) {
 		a.audited = e
 	case auditlog.Run, auditlog.Purge:
 		a.audited = auditlog.Event{} // what it found may be gone
+		a.edition.note(e)
 		// One that was killed has no end.
 		a.cutOff = a.cutOff || e.Phase == auditlog.Started && a.began || e.Phase == auditlog.Ended && e.Verdict != "done"
 		a.began = e.Phase == auditlog.Started

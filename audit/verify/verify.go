@@ -568,6 +568,7 @@ func (v *verification) strays() {
 		v.damage(name, mendEmpty, "it is an empty folder, and no command makes it")
 	}
 	_, planned := v.present[cluster.PlanFile]
+	planned = planned && (v.accounted[cluster.PlanFile] || !v.report.Sealed) // a split seals the workspace with its plan
 	for name, f := range v.present {
 		_, belongs := mendOf(name)
 		switch {
@@ -584,8 +585,10 @@ func (v *verification) strays() {
 			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.unread[name]: // nothing is known of it, and that is damage
 		case v.blind && belongs: // what would account for it was not read
+		case name == cluster.PlanFile && !planned:
+			v.damage(name, mendShard, "nothing on record accounts for it")
 		case strings.HasPrefix(name, state.ShardsDir+"/") && !planned && v.report.Sealed:
-			v.damage(name, mendShard, "there is no plan.json beside it: no cluster has to read it, and none read it")
+			v.damage(name, mendShard, "there is no plan.json of a split beside it: no cluster has to read it, and none read it")
 		case cluster.Owns(name) && planned:
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
