@@ -2,6 +2,7 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -15,7 +16,8 @@ import (
 type DigestsWritten struct {
 	Entries int `json:"entries"`
 	Known   int `json:"with_digests"`
-	Gone    int `json:"removed"` // of posts that are removed, or must be
+	Gone    int `json:"removed"`             // of posts that are removed, or must be
+	Held    int `json:"held_back,omitempty"` // whose removal waits for a confirmation: the hash of their looks stays here
 }
 
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
@@ -31,7 +33,8 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		return wrote, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
 	gone, err := state.MustEraseNow(ctx, ws)
-	if err != nil {
+	held, wrong := state.Withheld(ctx, ws)
+	if err := errors.Join(err, wrong); err != nil {
 		return wrote, err
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
@@ -46,6 +49,9 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		if gone.HasRow(e.Key.String()) {
 			wrote.Gone++
 		}
+		if held.HasRow(e.Key.String()) {
+			wrote.Held++
+		}
 		wrote.Entries++
 		out.Write(e)
 	}
@@ -53,10 +59,16 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 }
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge.
+// a purge. What is removed, or held back because it seems to be, keeps no hash of its looks: that tells of an image to
+// whoever has one like it.
 func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
 		erased, err := ws.ErasedImages(ctx)
+		if err != nil {
+			yield(manifest.Entry{}, err)
+			return
+		}
+		held, err := state.Withheld(ctx, ws)
 		if err != nil {
 			yield(manifest.Entry{}, err)
 			return
@@ -70,7 +82,7 @@ func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.E
 			e.PHash = ""
 			if img := r.Image; img != nil {
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
-				if !img.Flat { // the hash of a flat picture recognises nothing
+				if !img.Flat && !held.HasRow(r.Key.String()) { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)
 				}
 			}

@@ -569,6 +569,15 @@ func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 			t.Errorf("line %d has a hash: %t: %s", i, hash, line)
 		}
 	}
+	b.Reset()
+	testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: ids[2], State: manifest.StateDeleted, Reason: "author",
+		Withheld: true, CheckedAt: now}}))
+	wrote, err = WriteDigests(t.Context(), s.ws, s.rel, &b)
+	testkit.Same(t, "counts", DigestsWritten{Entries: 3, Known: 3, Gone: 1, Held: 1}, wrote, err)
+	if line := strings.Split(b.String(), "\n")[2]; strings.Contains(line, "phash") ||
+		!strings.Contains(line, digest("original", ids[2])) {
+		t.Errorf("of an image that is held back: %s", line)
+	}
 	other := *s.rel
 	other.ManifestDigest = "x"
 	if _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil ||
