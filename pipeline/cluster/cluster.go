@@ -247,6 +247,22 @@ func readPlan(dir fs.FS) (p Plan, digest string, err error) {
 	return p, state.SHA256(body), nil
 }
 
+// errLong says that a plan or a sidecar is longer than any is.
+var errLong = fmt.Errorf("it is longer than %d bytes", maxPlan)
+
+// hasPlan reports whether a workspace has a plan, of whichever version. Another file with its name is none.
+func hasPlan(dir fs.FS) (bool, error) {
+	body, err := readSmall(dir, planName)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLong) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", PlanFile, err)
+	}
+	var p Plan
+	return json.Unmarshal(body, &p) == nil && p.Format > 0, nil
+}
+
 func checkFormat(what string, have int, again string) error {
 	return fileversion.Check(what, strconv.Itoa(have), strconv.Itoa(Format), again)
 }
@@ -274,7 +290,7 @@ func readSmall(dir fs.FS, name string) ([]byte, error) {
 	defer f.Close()
 	body, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
 	if err == nil && len(body) > maxPlan {
-		err = fmt.Errorf("%s is longer than %d bytes", name, maxPlan)
+		err = fmt.Errorf("%s: %w", name, errLong)
 	}
 	return body, err
 }

@@ -238,7 +238,7 @@ func TestDropLog(t *testing.T) {
 	put(t, ws.Dir(), logName(0), "rehydrate: read shard 0 of 3: few003: read images/fe/few003.jpg: input/output error\n")
 	put(t, ws.Dir(), logName(1), "rehydrate: few0031 is another post\n")
 	put(t, ws.Dir(), logName(2), "rehydrate: read shard 2 of 3: few004/1: input/output error\n")
-	put(t, ws.Dir(), planName, "{}")
+	put(t, ws.Dir(), planName, `{"format":1}`)
 	testkit.OK(t, Drop(t.Context(), ws, func(row string) bool { return row == "few003" || row == "few004/1" }))
 	left, err := ws.Files(t.Context(), state.ShardsDir)
 	testkit.Same(t, "what is left", []string{"shards/" + logName(1), PlanFile}, left, err)

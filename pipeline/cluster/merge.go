@@ -167,7 +167,10 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 		return err
 	}
 	goes := func(row string) bool { return gone(row) || !held[row] }
-	planned := slices.Contains(names, PlanFile) // without a plan nothing here is of a cluster
+	planned, err := hasPlan(os.DirFS(ws.Dir())) // without one nothing here is of a cluster
+	if err != nil {
+		return err
+	}
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
 	// sees the post missing, or the post stands in what is looked for next.
 	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix, ""} {
