@@ -12,8 +12,9 @@ import (
 // TaskWeights are the weights that a loss takes against rare classes. Their JSON form is stable (docs/labels.md).
 type TaskWeights struct {
 	Category string `json:"category"`
-	// Rule is balanced: entries / (classes x count), for a category that takes one label; pos_weight: entries without the
-	// label / entries with it, for one that takes several.
+	// Rule is balanced: entries / (classes x count), for a category that takes one label, where the classes are those
+	// that an entry has, as scikit-learn counts them; pos_weight: entries without the label / entries with it, for one
+	// that takes several.
 	Rule    string        `json:"rule"`
 	Entries int           `json:"entries"` // that have an answer which is not left out
 	Labels  []ClassWeight `json:"labels"`
@@ -42,9 +43,13 @@ func Weights(tasks []Task, entries []manifest.Entry) (all []TaskWeights) {
 				counts[c]++
 			}
 		}
+		classes := 0 // that an entry has
+		for _, n := range counts {
+			classes += min(1, n)
+		}
 		for c, class := range t.Classes {
 			label := ClassWeight{class.Code, class.Name, counts[c], nil}
-			weight := float64(w.Entries) / float64(len(t.Classes)*max(1, counts[c]))
+			weight := float64(w.Entries) / float64(max(1, classes*counts[c]))
 			if t.Kind == manifest.Multi {
 				w.Rule = "pos_weight"
 				weight = float64(w.Entries-counts[c]) / float64(max(1, counts[c]))

@@ -34,7 +34,7 @@ func TestWeights(t *testing.T) {
 		"balanced SS4+SS5 1.073 of 633"}, got)
 	none := Weights([]Task{task(t, oneCategory(manifest.Single, "A B"), manifest.Task{Category: "c"})},
 		golden([]int{0}, nil))
-	if l := none[0].Labels; *l[0].Weight != 0.5 || l[1].Weight != nil || none[0].Entries != 1 {
+	if l := none[0].Labels; *l[0].Weight != 1 || l[1].Weight != nil || none[0].Entries != 1 {
 		t.Errorf("weights of a class that no entry has: %+v", none)
 	}
 }
