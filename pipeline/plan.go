@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -22,8 +23,11 @@ type RunPlan struct {
 	Stored  int `json:"stored"`  // images that are here
 	Settled int `json:"settled"` // entries of which no image is fetched: gone, or final by an earlier run
 	Images  int `json:"images"`  // to fetch, if every other post is live
-	// Reread are stored images that are read again, because text.mask_names of the policy was another when they were read.
+	// Reread are stored images that are read again: Remask of them because text.mask_names of the policy was another when
+	// they were read, the rest because the OCR engine, its model or its settings were. Without Config.OCR the rest is not
+	// known, and 0.
 	Reread int   `json:"reread,omitempty"`
+	Remask int   `json:"remask,omitempty"`
 	stored int64 // bytes of the images that are here
 	// Requests to Reddit, of up to policy.MaxAsk posts each: to resolve, and in the last look.
 	Resolve int `json:"resolve"`
@@ -89,7 +93,7 @@ func PlanRecheck(ctx context.Context, c Config) (RunPlan, error) {
 		if err := p.count(ctx, newRun(c), c.Workspace.Records(ctx, workspace.Select{})); err != nil {
 			return p, err
 		}
-		p.Images, p.Reread = 0, 0
+		p.Images, p.Reread, p.Remask = 0, 0, 0
 	}
 	p.time(c)
 	return p, nil
@@ -106,6 +110,9 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	}
 	p.Images = 0
 	t := newTerms(r.Config, removed, nil)
+	if r.OCR != nil {
+		t.reader = reading.New(r.OCR, r.Policy)
+	}
 	for rec, err := range entries {
 		if err != nil {
 			return err
@@ -114,9 +121,14 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 		if s.fetch {
 			p.Images++
 		}
-		if rec.Image != nil && rec.Reading != nil && !s.gone && s.outcome == "" &&
-			state.MaskedOtherwise(*rec.Reading, r.Policy) {
-			p.Reread++
+		if rec.Image != nil && rec.Reading != nil && !s.gone && s.outcome == "" {
+			masked := state.MaskedOtherwise(*rec.Reading, r.Policy)
+			if masked {
+				p.Remask++
+			}
+			if masked || s.read {
+				p.Reread++
+			}
 		}
 		switch {
 		case rec.Image != nil:

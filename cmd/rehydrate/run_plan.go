@@ -17,6 +17,26 @@ import (
 // A planner says what a job would ask and take.
 type planner func(context.Context, pipeline.Config) (pipeline.RunPlan, error)
 
+// planReading is pipeline.PlanRun by the OCR engine that the run would use, which decides what is read again. A plan needs
+// no ocr program: where there is none, it says nothing of the engine.
+func (c *command) planReading(f ocrFlags) planner {
+	return func(ctx context.Context, config pipeline.Config) (pipeline.RunPlan, error) {
+		if config.Workspace == nil { // nothing was read yet
+			return pipeline.PlanRun(ctx, config)
+		}
+		with := config
+		pool, err := c.startOCR(ctx, ocrFlags{program: f.program, workers: 1}, &with)
+		switch {
+		case err == nil:
+			defer pool.Close()
+			config.OCR = with.OCR
+		case f.program != "":
+			return pipeline.RunPlan{}, err
+		}
+		return pipeline.PlanRun(ctx, config)
+	}
+}
+
 // planRun says what a job would do, without a request and without making a workspace. start returns the command that
 // does it.
 func (c *command) planRun(
