@@ -112,15 +112,38 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if err != nil {
 		return err
 	}
-	return c.answer("init", initAnswer{Guesses: draft.Notes, Warnings: draft.Warnings, Written: written,
-		Example: draft.Example, Agreement: agreements(ctx, files, draft.Annotators, dir), Dir: dir, LeftOut: listed,
-		Signed:   len(signers) > 0,
-		Labelled: draft.Labelled})
+	answer := initAnswer{Guesses: draft.Notes, Warnings: draft.Warnings, Written: written, Example: draft.Example,
+		Compare: comparisons(ctx, files, draft.Annotators, dir), Dir: dir, LeftOut: listed, Signed: len(signers) > 0,
+		Labelled: draft.Labelled, Unused: draft.Unused}
+	for _, a := range answer.Compare {
+		answer.Agreement = append(answer.Agreement, a.commands()...)
+	}
+	return c.answer("init", answer)
 }
 
-// agreements gives the commands that compare annotators whose columns were left out, by the labels of the release in
-// dir where it has them. Each is about one file.
-func agreements(ctx context.Context, files []string, annotators [][]string, dir string) (commands []string) {
+// A comparison is the command that compares annotators whose columns were left out.
+type comparison struct {
+	Command    string   // with CATEGORY as its last word where there are categories to choose from
+	Categories []string // of the release that have all their labels; empty unless there are several
+}
+
+// commands are those that can be typed as they are, one for each category.
+func (a comparison) commands() (all []string) {
+	if a.Categories == nil {
+		return []string{a.Command}
+	}
+	for _, name := range a.Categories {
+		all = append(all, strings.TrimSuffix(a.Command, chosen)+typed(name))
+	}
+	return all
+}
+
+// chosen stands for the category that the annotators were asked about.
+const chosen = "CATEGORY"
+
+// comparisons compare the annotators whose columns were left out, by the labels of the release in dir where it has them.
+// Each is about one file.
+func comparisons(ctx context.Context, files []string, annotators [][]string, dir string) (all []comparison) {
 	if len(files) > 1 || files[0] == "-" {
 		return nil
 	}
@@ -135,12 +158,14 @@ func agreements(ctx context.Context, files []string, annotators [][]string, dir 
 		if err == nil && len(of) > 0 {
 			args = append(args, "--release", dir)
 		}
+		var a comparison
 		if len(of) > 1 {
-			args = append(args, "--category", of[0])
+			args, a.Categories = append(args, "--category", chosen), of
 		}
-		commands = append(commands, typed(args...))
+		a.Command = typed(args...)
+		all = append(all, a)
 	}
-	return commands
+	return all
 }
 
 // An initAnswer is what init prints.
@@ -150,11 +175,13 @@ type initAnswer struct {
 	Written  []string   `json:"written"`
 	Example  [][]string `json:"example"`
 	// Agreement has the commands that compare annotators whose columns were left out.
-	Agreement []string `json:"agreement,omitempty"`
-	Dir       string   `json:"-"`
-	LeftOut   string   `json:"-"` // the list of rows that were left out; empty for none
-	Signed    bool     `json:"-"` // whether a run needs a grant
-	Labelled  bool     `json:"-"` // whether the release has labels
+	Agreement []string     `json:"agreement,omitempty"`
+	Compare   []comparison `json:"-"` // Agreement for people
+	Dir       string       `json:"-"`
+	LeftOut   string       `json:"-"` // the list of rows that were left out; empty for none
+	Signed    bool         `json:"-"` // whether a run needs a grant
+	Labelled  bool         `json:"-"` // whether the release has labels
+	Unused    bool         `json:"-"` // whether a column was left out
 }
 
 // keepStdin keeps what comes on standard input in a file, for it is read several times. The caller removes the file.

@@ -46,8 +46,8 @@ type Draft struct {
 	Notes    []string  // what was guessed and why, one line each
 	Warnings []string  // what to look at before publishing
 	LeftOut  []LeftOut // the rows that SkipDamaged left out
-	// Labelled says that the release has a category.
-	Labelled bool
+	// Labelled says that the release has a category, Unused that a column with values is not in it.
+	Labelled, Unused bool
 	// Annotators are the columns that were left out as the answers of annotators: those of one category each.
 	Annotators [][]string
 	Example    [][]string // after Write: a header and the first ten rows, for a person to judge
@@ -113,7 +113,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	g.nameSigners()
 	d := &Draft{meaning: g.meaning(cmp.Or(o.Name, table.Stem(files[0].Path))), format: manifest.JSONL,
 		Notes: g.notes, Warnings: g.warnings, LeftOut: g.damaged, Annotators: g.annotators, numbers: g.numbers}
-	d.Labelled = len(d.meaning.Schema.Categories) > 0
+	d.Labelled, d.Unused = len(d.meaning.Schema.Categories) > 0, len(g.leftOut) > 0
 	d.source = source.Release(d.meaning).Spelling(g.spellings)
 	// In CSV a list without items is no list, and an item can hold the separator.
 	if format := files[0].Format; slices.Contains([]manifest.Format{manifest.CSV, manifest.TSV, table.List},
