@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"rehydrate/dedupe"
@@ -20,7 +21,8 @@ type Explanation struct {
 	ID      string              `json:"id"`
 	Line    int                 `json:"line"` // in the manifest
 	Split   string              `json:"split"`
-	Labels  map[string][]string `json:"labels"` // codes by category
+	Labels  map[string][]string `json:"labels"`            // codes by category
+	Columns []KeptColumn        `json:"columns,omitempty"` // those that pass through, in the order of the release
 	Outcome state.Conclusion    `json:"outcome"`
 	// Last is the outcome of the last completed run where that is another one.
 	Last      *state.Conclusion `json:"last,omitempty"`
@@ -34,6 +36,14 @@ type Explanation struct {
 	History   []Evidence        `json:"history"`              // of the post, from the audit log, oldest first
 	LogBroken string            `json:"log_broken,omitempty"` // where the log does not hold: History ends before that
 	rec       *workspace.Record // what it was made of
+}
+
+// A KeptColumn is a column of the annotations that passes through, with the entry's values: one, a list, or one for each
+// row about the image, "" where that row has none. Nothing in it moves a terminal's cursor.
+type KeptColumn struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+	Hidden bool     `json:"hidden,omitempty"` // Values are left out: the post is gone, or may be
 }
 
 // A PostStory is what Reddit said of a post. Nil times are never. Live is by the log, to the second of the record, where
@@ -170,6 +180,7 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 				Readmitted: stone.Readmitted}
 		}
 	}
+	x.tellColumns(b.Schema.Columns, j)
 	x.Trouble = troubleStory(rec.Trouble)
 	if img := rec.Image; img != nil {
 		x.Image = &ImageStory{File: ws.ImageName(k, img.Format), Format: img.Format, Width: img.Width, Height: img.Height,
@@ -211,16 +222,34 @@ func at(t time.Time) *time.Time {
 	return &t
 }
 
+// hidden reports whether what people wrote is not shown: of a post that is gone, or may be, it waits in the workspace to
+// be erased.
+func (x *Explanation) hidden(j state.Judge) bool {
+	_, buried := j.Tombstones[x.rec.ID]
+	return buried || x.rec.Post.State != manifest.StateLive
+}
+
+func (x *Explanation) tellColumns(columns []manifest.Column, j state.Judge) {
+	for i, c := range columns[:min(len(columns), len(x.rec.Values))] {
+		kept := KeptColumn{Name: c.Name, Values: []string{}, Hidden: x.hidden(j)}
+		for _, text := range x.rec.Values[i] {
+			if !kept.Hidden {
+				text = strings.TrimSuffix(text, manifest.NoValue)
+				kept.Values = append(kept.Values, printable.Text(text))
+			}
+		}
+		x.Columns = append(x.Columns, kept)
+	}
+}
+
 func (x *Explanation) tellReading(j state.Judge) {
 	if x.rec.Reading == nil {
 		return
 	}
 	r := state.ShownReading(*x.rec.Reading, j.Policy)
-	// Words of a post that is gone are not shown, though they wait in the workspace to be erased.
-	_, buried := j.Tombstones[x.rec.ID]
 	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence,
 		Masked: r.Masked, Words: []ReadWord{},
-		Hidden: buried || x.rec.Post.State != manifest.StateLive}
+		Hidden: x.hidden(j)}
 	if x.Reading.Hidden {
 		return
 	}
