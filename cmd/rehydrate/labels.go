@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/printable"
 	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/study"
@@ -33,7 +37,7 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return t.answer(c, "labels-stats", tablesOf(stats, schema))
+			return t.answer(c, "labels-stats", statsTablesOf(stats, schema))
 		})
 	t.register(cmd, "split,category,code,count")
 	cmd.Flags().StringVar(&release, "release", "", "")
@@ -43,33 +47,68 @@ func (c *command) labelsStatsCommand() *cobra.Command {
 // statsTables are statistics as people read them.
 type statsTables struct {
 	labels.Stats
-	Counts []countsTable `json:"-"`
-	Shown  []statsPair   `json:"-"`
+	Counts []textTable  `json:"-"`
+	Shown  []pairTables `json:"-"`
 }
 
-// A countsTable counts the labels of categories that stand side by side.
-type countsTable struct {
-	labels.Stats
-	Shown []labels.CategoryStats
-}
-
-// A statsPair is a pair of categories, whose names it has, with the categories.
-type statsPair struct {
+// pairTables show a pair of categories, whose names they have.
+type pairTables struct {
 	labels.Pair
-	Row, Column labels.CategoryStats
+	Tables []textTable
 }
 
-func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
-	t := statsTables{Stats: s}
-	const widest = 24 // labels side by side, as many as fit a wide terminal
-	for rest := s.Categories; len(rest) > 0; {
-		n, width := 0, 0
-		for n < len(rest) && (n == 0 || width+len(rest[n].Labels) <= widest) {
-			width += len(rest[n].Labels)
-			n++
-		}
-		t.Counts, rest = append(t.Counts, countsTable{s, rest[:n]}), rest[n:]
+// A textTable has rows of cells, as they are printed.
+type textTable [][]string
+
+// A column is one of a textTable, its head first.
+type column []string
+
+func (c column) width() int {
+	width := 0
+	for _, cell := range c {
+		width = max(width, utf8.RuneCountInString(cell))
 	}
+	return width + 2 // as aligned sets it
+}
+
+// tablesOf sets columns beside the first one, and before the last one if there is one, in as many tables as it takes to
+// fit a terminal of 80 columns. A group of columns is cut only where it is wider than one table.
+func tablesOf(first column, groups [][]column, last ...column) []textTable {
+	room := 80 - first.width()
+	for _, c := range last {
+		room -= c.width()
+	}
+	var tables [][]column
+	left := 0 // of the room in the last table
+	for _, group := range groups {
+		whole := 0
+		for _, c := range group {
+			whole += c.width()
+		}
+		begins := whole > left
+		for _, c := range group {
+			if begins || c.width() > left {
+				tables, left = append(tables, nil), room
+			}
+			begins = false
+			at := len(tables) - 1
+			tables[at], left = append(tables[at], c), left-c.width()
+		}
+	}
+	rows := make([]textTable, len(tables))
+	for i, columns := range tables {
+		rows[i] = make(textTable, len(first))
+		for _, c := range slices.Concat([]column{first}, columns, last) {
+			for row, cell := range c {
+				rows[i][row] = append(rows[i][row], cell)
+			}
+		}
+	}
+	return rows
+}
+
+func statsTablesOf(s labels.Stats, schema manifest.Schema) statsTables {
+	t := statsTables{Stats: s, Counts: countTables(s)}
 	// Every two categories would be many tables: those of tasks are what a paper shows.
 	tasks := map[string]labels.CategoryStats{}
 	for _, c := range s.Categories {
@@ -81,10 +120,65 @@ func tablesOf(s labels.Stats, schema manifest.Schema) statsTables {
 		row, isRow := tasks[p.Rows]
 		column, isColumn := tasks[p.Columns]
 		if isRow && isColumn {
-			t.Shown = append(t.Shown, statsPair{p, row, column})
+			t.Shown = append(t.Shown, pairTables{p, sharesOf(p, row, column)})
 		}
 	}
 	return t
+}
+
+// countTables counts the labels of all categories by split, over all splits if there are several, and in the rows of a
+// release that has several an image.
+func countTables(s labels.Stats) []textTable {
+	first, total := column{"split"}, column{"total"}
+	for _, split := range s.Splits {
+		first, total = append(first, printable.EscapedLine(cmp.Or(split.Name, "not told"))),
+			append(total, strconv.Itoa(split.Entries))
+	}
+	several := len(s.Splits) != 1
+	if several {
+		first, total = append(first, "all"), append(total, strconv.Itoa(s.Entries))
+	}
+	if s.Annotations > 0 {
+		first, total = append(first, "annotations"), append(total, strconv.Itoa(s.Annotations))
+	}
+	var groups [][]column
+	for _, c := range s.Categories {
+		var group []column
+		for _, i := range byCode(c) {
+			l := c.Labels[i]
+			counts := column{printable.EscapedLine(l.Code)}
+			for _, n := range l.BySplit {
+				counts = append(counts, strconv.Itoa(n))
+			}
+			if several {
+				counts = append(counts, strconv.Itoa(l.Count))
+			}
+			if s.Annotations > 0 {
+				counts = append(counts, strconv.Itoa(l.Annotations))
+			}
+			group = append(group, counts)
+		}
+		groups = append(groups, group)
+	}
+	return tablesOf(first, groups, total)
+}
+
+// sharesOf shows the percentages of each row of a pair.
+func sharesOf(p labels.Pair, row, col labels.CategoryStats) []textTable {
+	first := column{""}
+	for _, r := range byCode(row) {
+		first = append(first, printable.EscapedLine(row.Labels[r].Code))
+	}
+	all := p.Shares()
+	var group []column
+	for _, i := range byCode(col) {
+		shares := column{printable.EscapedLine(col.Labels[i].Code)}
+		for _, r := range byCode(row) {
+			shares = append(shares, fmt.Sprintf("%.1f", 100*all[r][i]))
+		}
+		group = append(group, shares)
+	}
+	return tablesOf(first, [][]column{group})
 }
 
 // byCode orders a category's labels by the numbers in their codes, as papers print them.

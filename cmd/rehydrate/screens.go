@@ -107,7 +107,6 @@ func (c *command) screenFuncs() template.FuncMap {
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    because,
 		"asked":      asked,
-		"byCode":     byCode,
 		"confirming": c.confirming,
 		"comma":      func(n int) string { return humanize.Comma(int64(n)) },
 		"groups":     groupRows,
