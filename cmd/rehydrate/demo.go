@@ -90,15 +90,7 @@ func (f *demoFlags) folder() string {
 		name = "rehydrated"
 	}
 	if f.release != "" {
-		at := filepath.Clean(f.release)
-		if whole, err := filepath.Abs(at); err == nil { // "." has a name, too
-			at = whole
-		}
-		at = filepath.Base(at)
-		if !isReleaseFolder(f.release) { // it is a file
-			at = strings.TrimSuffix(at, filepath.Ext(at))
-		}
-		name += "-" + at
+		name += "-" + f.stem()
 	}
 	if f.sample > 0 { // of other posts than those of another sample
 		name += fmt.Sprint("-", f.sample)
@@ -106,7 +98,23 @@ func (f *demoFlags) folder() string {
 	return filepath.Join("rehydrate-demo", name)
 }
 
+// stem is what the release is called as a folder, or as a file without the ending.
+func (f *demoFlags) stem() string {
+	at := filepath.Clean(f.release)
+	if whole, err := filepath.Abs(at); err == nil { // "." has a name, too
+		at = whole
+	}
+	at = filepath.Base(at)
+	if !isReleaseFolder(f.release) { // it is a file
+		at = strings.TrimSuffix(at, filepath.Ext(at))
+	}
+	return at
+}
+
 func (c *command) demo(ctx context.Context, f demoFlags) error {
+	if f.release != "" {
+		c.rehearsed = f.stem()
+	}
 	posts, path, err := c.demoPosts(ctx, &f)
 	if err == nil {
 		err = f.deleteByAuthors(posts)

@@ -328,7 +328,7 @@ func (x *examination) releasePolicy(context.Context) (string, error) {
 	if pol.Access.GrantRequired {
 		need = "a grant is needed"
 	}
-	return "sha256 " + pol.Digest() + "; " + need, nil
+	return "sha256 " + pol.Digest()[:16] + "; " + need, nil // short, so that it fits a line
 }
 
 // approval looks for the grant of the release, which names Reddit's approval. Without one only the user knows of it.

@@ -63,7 +63,8 @@ func isTombstones(path string) bool {
 	return err == nil && manifest.BeginsTombstones(head)
 }
 
-// nameOfList is the name of a list: that of --name, that under which the workspace has it, or that of the workspace.
+// nameOfList is the name of a list: that of --name, that under which the workspace has it, that of its file in a
+// rehearsal, or that of the workspace.
 func (c *command) nameOfList(ctx context.Context) (string, error) {
 	if c.listName != "" {
 		return c.listName, nil
@@ -73,7 +74,10 @@ func (c *command) nameOfList(ctx context.Context) (string, error) {
 		return b.Release, err
 	})
 	if err == nil && manifest.IsListName(bound) {
-		return bound, nil
+		return state.ReleaseOf(bound), nil
+	}
+	if c.rehearsed != "" {
+		return c.rehearsed, nil
 	}
 	dir, err := filepath.Abs(c.workspace)
 	return filepath.Base(dir), err

@@ -213,6 +213,7 @@ type command struct {
 	release   string         // that it was given, as it was typed; empty for none
 	workspace string
 	listName  string // of --name, for a list of ids
+	rehearsed string // the name of a list in a workspace that demo makes
 	json      bool
 	verbose   bool
 	quiet     bool

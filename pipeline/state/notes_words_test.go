@@ -96,8 +96,9 @@ func TestWords(t *testing.T) {
 		"dataset/data/train-100000-of-100001.parquet": true, "dataset/data/my-list-of-memes.parquet": false} {
 		testkit.Same(t, name, want, IsShard(name))
 	}
-	testkit.Same(t, "rehearsal", "rehearsal of R true false",
-		strings.Join([]string{RehearsalOf("R"), text(IsRehearsal(RehearsalOf("R"))), text(IsRehearsal("R"))}, " "))
+	testkit.Same(t, "rehearsal", "rehearsal of R true false R R",
+		strings.Join([]string{RehearsalOf("R"), text(IsRehearsal(RehearsalOf("R"))), text(IsRehearsal("R")),
+			ReleaseOf(RehearsalOf("R")), ReleaseOf("R")}, " "))
 	masked := policy.Policy{Text: policy.Text{MaskNames: true}}
 	testkit.Same(t, "fingerprint", "e", ReadingFingerprint("e", policy.Policy{}))
 	if f := ReadingFingerprint("e", masked); !strings.HasPrefix(f, "e names masked ") {

@@ -45,6 +45,9 @@ func RehearsalOf(release string) string { return rehearsalOf + release }
 // IsRehearsal reports whether a workspace that is bound under this name holds made-up posts.
 func IsRehearsal(bound string) bool { return strings.HasPrefix(bound, rehearsalOf) }
 
+// ReleaseOf is the name of the release whose posts, real or made up, a workspace holds that is bound under this name.
+func ReleaseOf(bound string) string { return strings.TrimPrefix(bound, rehearsalOf) }
+
 const rehearsalOf = "rehearsal of "
 
 // SHA256 returns the digest of body in hex.
