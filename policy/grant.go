@@ -89,6 +89,9 @@ const (
 	checkClock = "check this machine's clock"
 )
 
+// WrongRelease is the reason of a grant for another release, or for other files of this one.
+const WrongRelease manifest.Reason = "wrong_release"
+
 // Judge returns why the grant does not count for the release at a time; nil means that it does. seenSerial is the
 // highest serial of a revocation list seen before, 0 for none. A clock may be wrong by five minutes, always in the
 // holder's favour.
@@ -102,10 +105,10 @@ func (g SignedGrant) Judge(release GrantedRelease, seenSerial int64, now time.Ti
 func (g Grant) fits(r GrantedRelease) *GrantFault {
 	switch {
 	case g.Release.Name != r.Name:
-		return refuse("wrong_release", "name the release that the grant is for, or "+askAgain,
+		return refuse(WrongRelease, "name the release that the grant is for, or "+askAgain,
 			"the grant is for the release %q, this one is %q", g.Release.Name, r.Name)
 	case g.Release.Digest != r.Digest:
-		return refuse("wrong_release", "get the release as it was when the grant was written, or "+askAgain,
+		return refuse(WrongRelease, "get the release as it was when the grant was written, or "+askAgain,
 			"the grant is for other files of the release %q: it names the digest %s, these have %s",
 			r.Name, g.Release.Digest, r.Digest)
 	case !g.Purpose.Academic || g.Purpose.Commercial:

@@ -122,7 +122,8 @@ type permit struct {
 	fault   *policy.GrantFault  // why not
 	genuine *policy.Grant       // what a pinned signer signed, whatever the list of revocations looks like; nil for none
 	release policy.GrantedRelease
-	seen    int64 // the highest serial of a revocation list seen before, 0 for none
+	draft   string // what to do where the grant is for what publish made of this draft; "" where this is none
+	seen    int64  // the highest serial of a revocation list seen before, 0 for none
 }
 
 // judge returns why the permit does not hold at a time; nil if it does.
@@ -130,7 +131,11 @@ func (p *permit) judge(now time.Time) *policy.GrantFault {
 	if p.grant == nil {
 		return p.fault
 	}
-	return p.grant.Judge(p.release, p.seen, now)
+	f := p.grant.Judge(p.release, p.seen, now)
+	if f != nil && f.Reason == policy.WrongRelease && p.grant.Release.Name == p.release.Name && p.draft != "" {
+		return &policy.GrantFault{Reason: f.Reason, Detail: f.Detail, Hint: p.draft}
+	}
+	return f
 }
 
 // allows is judge as a run asks: a grant that runs out stops it.
@@ -182,6 +187,10 @@ func (c *command) useGrant(ctx context.Context, config pipeline.Config, f *relea
 // does not count is a fault of the permit.
 func (c *command) findGrant(ctx context.Context, rel *manifest.Release, required bool, file string) (*permit, error) {
 	p := &permit{name: file, release: policy.GrantedRelease{Name: rel.Name, Digest: rel.Digest}}
+	if isDraft(rel) {
+		p.draft = "name the folder that publish made of this draft:\n" +
+			c.called.CommandPath() + " FOLDER" + repeated("--grant", file)
+	}
 	if file == "" && rel.Dir != "" {
 		p.name = filepath.Join(rel.Dir, manifest.GrantName)
 		if _, err := os.Lstat(p.name); errors.Is(err, fs.ErrNotExist) {
