@@ -13,16 +13,17 @@ import (
 )
 
 // Anywhere runs a subtest for each cause: the context is stopped, or the disk is full. Its test does a job again and
-// again by repeat, which breaks it off one place later each time, and checks that its error names the cause. Repeat
-// returns when the job is done.
+// again by repeat, which breaks it off one place later each time, and checks that its error names the cause: a step that
+// fails is never passed over. Repeat returns when the job is done.
 func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context.Context) error))) {
-	full := errors.New("the disk is full")
+	full, failed := errors.New("the disk is full"), "" // the step that it failed, by the last job
 	for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
 		context.Canceled: StopAt,
 		full: func(ctx context.Context, n int) (context.Context, context.CancelFunc) {
-			return context.WithValue(ctx, durable.HookKey{}, func(string, string) error {
+			return context.WithValue(ctx, durable.HookKey{}, func(step, name string) error {
 				n--
 				if n == 0 {
+					failed = step + " " + name
 					return full
 				}
 				return nil
@@ -32,9 +33,13 @@ func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context
 		t.Run(cause.Error(), func(t *testing.T) {
 			test(t, func(job func(context.Context) error) {
 				for n := 1; ; n++ {
+					failed = ""
 					ctx, stop := start(t.Context(), n)
 					err := job(ctx)
 					stop()
+					if err == nil && failed != "" {
+						t.Fatalf("broken off at %d, it passes over what failed: %s", n, failed)
+					}
 					if err == nil {
 						return
 					}
