@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -25,8 +26,9 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 	had := map[string]*workspace.ClosedCopy{}
 	all := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, c := range list {
-		had[c.Path] = &workspace.ClosedCopy{Files: c.Files, Rows: c.Rows}
-		for _, row := range c.Rows {
+		// One that was closed may stand there again: then it is taken up, and ended as it was.
+		had[c.Path] = cmp.Or(c.Was, &workspace.ClosedCopy{Files: c.Files, Rows: c.Rows})
+		for _, row := range had[c.Path].Rows {
 			id := dataset.PostOf(row)
 			all.Posts[id] = state.GonePost{ID: id}
 		}
@@ -74,10 +76,7 @@ func closeEmptied(
 		left[f.Name] = f.SHA256
 	}
 	c.Close("deleted " + now.UTC().Format(time.DateOnly) + ", when the workspace was ended")
-	c.Next = left
-	if len(had.Files) > 0 { // else it was reopened
-		c.Was = had
-	}
+	c.Next, c.Was = left, had
 	return c, ws.SetCopy(ctx, c, purged(c, "told"))
 }
 
