@@ -12,7 +12,7 @@ import (
 
 // standsAgain reports whether a copy that was closed is back: a file of it with rows lies at its path as it was.
 func standsAgain(ctx context.Context, c workspace.Copy) bool {
-	if c.Was == nil {
+	if c.Was == nil { // it is not closed, or never was finished
 		return false
 	}
 	root, err := openCopy(c)
@@ -23,10 +23,6 @@ func standsAgain(ctx context.Context, c workspace.Copy) bool {
 	for _, f := range c.Was.Files {
 		// What the end of the workspace emptied and has yet to delete is no copy.
 		if !state.HasRows(f.Name) || c.Next[f.Name] == f.SHA256 {
-			continue
-		}
-		// Most often the folder is not there, or is somebody else's with other files.
-		if info, err := root.Lstat(f.Name); err != nil || info.Size() != f.Size {
 			continue
 		}
 		if now, err := stat(ctx, root, f.Name); err == nil && now == f {

@@ -94,7 +94,7 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 		if c.Format == state.ThirdParty {
 			continue
 		}
-		if report.State == state.CopyClosed && standsAgain(ctx, c) {
+		if standsAgain(ctx, c) {
 			report.Files, report.Rows = c.Was.Files, len(c.Was.Rows)
 		}
 		left := Leftover(ctx, c)
@@ -118,7 +118,7 @@ func examine(ctx context.Context, c workspace.Copy, left string, at look, gone s
 		return fmt.Errorf("%s; %s stands there again: rehydrate purge deletes it", c.Told, left)
 	case left != "":
 		return fmt.Errorf("its export was never finished, and left %s: rehydrate purge deletes it", left)
-	case closed && standsAgain(ctx, c):
+	case standsAgain(ctx, c):
 		return errors.New(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
 	case closed:
 		return lacksGone(ctx, c, gone)

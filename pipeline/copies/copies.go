@@ -51,7 +51,7 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
 	case Leftover(ctx, copies[at]) != "":
 		return fmt.Errorf("%w: its export was never finished, and left %s", ErrCopyThere, Leftover(ctx, copies[at]))
-	case state.StateOfCopy(copies[at]) == state.CopyClosed && standsAgain(ctx, copies[at]):
+	case standsAgain(ctx, copies[at]):
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil

@@ -114,8 +114,15 @@ func (s *site) export(bind workspace.Binding) {
 	}
 	card := dataset.Card{Name: "Set", Schema: bind.Schema, Provenance: dataset.Provenance{Release: "Set",
 		OCRParameters: "psm=3, names masked " + strconv.Itoa(language.MaskVersion)}}
-	for i, split := range bind.Splits {
-		written, err := dataset.WriteShards(sink, bind.Schema, card.Provenance, false, split, []int{2 - i},
+	kept := map[string]int{}
+	for rec, err := range s.ws.Records(ctx, workspace.Select{}) {
+		testkit.OK(s, err)
+		if rec.Result.Outcome == manifest.Kept {
+			kept[rec.Result.Split]++
+		}
+	}
+	for _, split := range bind.Splits {
+		written, err := dataset.WriteShards(sink, bind.Schema, card.Provenance, false, split, []int{kept[split]},
 			state.Rows(ctx, s.ws, policy.Default(), split))
 		testkit.OK(s, err)
 		card.Splits = append(card.Splits, written)

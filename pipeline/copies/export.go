@@ -277,7 +277,7 @@ func (e *exporting) begin(ctx context.Context, keep string) (err error) {
 	begun := false
 	defer func() {
 		if !begun {
-			err = errors.Join(err, e.claimed.Close())
+			e.claimed.Close()
 		}
 	}()
 	// Another process may have finished a copy there meanwhile.
@@ -335,10 +335,7 @@ func (e *exporting) rename(ctx context.Context) error {
 		return err
 	}
 	defer parent.Close()
-	// An open folder gets no other name on Windows. The lock stays.
-	if err := e.claimed.root.Close(); err != nil {
-		return err
-	}
+	e.claimed.root.Close() // an open folder gets no other name on Windows; the lock stays
 	// It replaces an empty folder, and fails on one with files.
 	if err := durable.In(parent).Rename(ctx, filepath.Base(e.temp), filepath.Base(e.copy.Path)); err != nil {
 		return fmt.Errorf("give the copy its name: %w", err)

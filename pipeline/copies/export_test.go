@@ -123,6 +123,18 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 					{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: manifest.Kept},
 					{Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}}))
 		}, "its files are not those"},
+		{"another row is kept", func(s *site, _ *Config) {
+			outcomes := func(first, second manifest.Outcome) error {
+				return s.ws.SetResults(s.Context(),
+					[]manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train", Outcome: first},
+						{Key: manifest.Key{ID: "few002"}, Split: "train", Outcome: second},
+						{Key: manifest.Key{ID: "few003"}, Split: "test", Outcome: manifest.Kept}})
+			}
+			bind, _, err := s.ws.Binding(s.Context())
+			testkit.OK(s, err, outcomes(manifest.Duplicate, manifest.Kept))
+			s.export(bind)
+			testkit.OK(s, outcomes(manifest.Kept, manifest.Duplicate))
+		}, "its files are not those"},
 		{"a row is missing", func(s *site, _ *Config) {
 			testkit.OK(s, s.ws.SetResults(s.Context(), []manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train",
 				Outcome: manifest.Pending, Reason: state.ReasonNotWritten},
@@ -147,9 +159,12 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
-		var why *NotExportable
-		if errors.As(err, &why) == (tt.want == refusal.Error()) {
+		why, is := errors.AsType[*NotExportable](err)
+		if is == (tt.want == refusal.Error()) {
 			t.Errorf("%s: the error is %T", tt.name, err)
+		}
+		if is && !slices.ContainsFunc(why.Why, func(s string) bool { return strings.HasPrefix(s, tt.want) }) {
+			t.Errorf("%s: the reasons are %q, want %q", tt.name, why.Why, tt.want)
 		}
 		left, err := os.ReadDir(s.dir)
 		all, err2 := s.ws.Copies(t.Context())
@@ -374,6 +389,9 @@ func TestMovedCopyStaysAnObligation(t *testing.T) {
 	testkit.OK(t, os.Rename(filepath.Join(s.dir, "x"), filepath.Join(s.dir, "away")))
 	left := unfinishedPath(filepath.Join(s.dir, "x"))
 	testkit.OK(t, os.Mkdir(left, 0o700), os.WriteFile(filepath.Join(left, "README.md"), []byte("another's"), 0o600))
+	if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it is not there any more") {
+		t.Errorf("before anything went it is listed as %+v", r)
+	}
 	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen || !slices.Equal(r.Owed, []string{"few001"}) {
 		t.Errorf("a copy that was moved: %+v", r)
 	}
@@ -384,7 +402,7 @@ func TestMovedCopyStaysAnObligation(t *testing.T) {
 	if r := s.purge("x", s.gone("few001")); r.State != state.CopyOpen || strings.Contains(r.Told, ErrBusy.Error()) {
 		t.Errorf("while the other is at work: %+v", r)
 	}
-	testkit.OK(t, at.Close())
+	at.Close()
 	if _, err := os.Stat(filepath.Join(left, "README.md")); err != nil {
 		t.Error(err)
 	}
@@ -477,11 +495,14 @@ func TestFailedExportLeavesNothing(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.dir, "x")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: there is a copy: %v", step, err)
 		}
-		r := s.list("x")
-		if r.State != state.CopyUnfinished && r.State != state.CopyClosed {
-			t.Errorf("%s: %+v", step, r)
+		// Once it has begun, it takes its folder away itself.
+		want, n := state.CopyClosed, 0
+		if step == "export begin" {
+			want, n = state.CopyUnfinished, 1
 		}
-		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		left, err := os.ReadDir(s.dir)
+		testkit.Same(t, step+": state, and what is left", []any{want, n}, []any{s.list("x").State, len(left)}, err)
+		_, err = Purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, step, state.CopyClosed, s.list("x").State, err)
 		s.copy("x", "parquet")
 	}

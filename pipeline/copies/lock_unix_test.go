@@ -25,7 +25,10 @@ func TestLock(t *testing.T) {
 	testkit.OK(t, first.Close())
 	again, err := lockFolder(root)
 	testkit.OK(t, err)
-	testkit.OK(t, again.Close())
+	testkit.OK(t, again.Close(), root.Close())
+	if locked, err := lockFolder(root); err == nil || errors.Is(err, ErrBusy) || locked != nil {
+		t.Errorf("a folder that was given up: %v", err)
+	}
 	for of, want := range map[error]error{nil: nil, unix.EWOULDBLOCK: ErrBusy, unix.ENOTSUP: nil, unix.ENOLCK: nil,
 		unix.ENOSYS: nil, unix.EIO: unix.EIO} {
 		if got := ofLock(of); got != want {

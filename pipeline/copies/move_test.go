@@ -85,6 +85,16 @@ func TestLostCopyIsClosedByWord(t *testing.T) {
 	}
 }
 
+// TestMoveBesideFiles: a file of somebody's in a copy that lost no row stands in the way of no move.
+func TestMoveBesideFiles(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	from, to := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
+	testkit.OK(t, os.Rename(from, to), os.WriteFile(filepath.Join(to, "notes.txt"), []byte("theirs"), 0o600))
+	report, err := Move(t.Context(), s.ws, from, to, now)
+	testkit.Same(t, "moved", state.CopyGood, report.State, err)
+}
+
 // TestMoveRefuses: what is not the copy that was registered takes no place of it.
 func TestMoveRefuses(t *testing.T) {
 	for _, test := range []struct {

@@ -28,7 +28,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 		return nil, err
 	}
 	for i, c := range copies {
-		if state.StateOfCopy(c) == state.CopyClosed && standsAgain(ctx, c) {
+		if standsAgain(ctx, c) {
 			if err := reopen(ctx, ws, &copies[i]); err != nil {
 				return nil, err
 			}
@@ -81,8 +81,6 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 	ids, rows := state.Owed(c, gone), c.Rows
 	removed, err := removeUnfinished(ctx, ws, &c)
 	switch {
-	case ctx.Err() != nil:
-		return state.CopyReport{}, ctx.Err()
 	case err != nil:
 		c.Rows, c.Open, c.Told = rows, true, printable.Line(err.Error())
 		report := state.NewCopyReport(c)
@@ -219,19 +217,16 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, orNotThere(err)
 	case now == f && goes:
 		return nil, durable.In(p.root).Remove(ctx, f.Name)
-	case now.SHA256 == p.copy.Next[f.Name] && now != f:
-		// A purge that was killed had written it. Posts that are gone since then may be in it.
-		p.copy.Files[i] = now
-		if err := p.ws.SetCopy(ctx, p.copy); err != nil {
-			return nil, err
-		}
-		return p.rewrite(ctx, now)
-	case now != f:
+	case now != f && now.SHA256 != p.copy.Next[f.Name]:
 		return nil, errChanged // whatever it is now, it is not ours to rewrite or to remove
+	case now != f:
+		// A purge that was killed had written it. Posts that are gone since then may be in it. It goes on record with
+		// the digest of the next one.
+		p.copy.Files[i] = now
 	case !p.owes || !dataset.Holds(f.Name) && f.Name != cardName:
 		return &f, nil
 	}
-	return p.rewrite(ctx, f)
+	return p.rewrite(ctx, now)
 }
 
 // rewrite replaces a file by one without the rows.
@@ -292,14 +287,14 @@ func (p *purging) prove(ctx context.Context) error {
 		image := dataset.ImageID(name)
 		switch {
 		case !e.Type().IsRegular():
-			return ctx.Err()
+			return nil
 		case image != "" && p.gone.HasRow(image):
 			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
 		}
 		err = state.FileLacksRows(ctx, p.open, name, p.gone)
 		switch {
 		case err == nil:
-			return ctx.Err()
+			return nil
 		case slices.ContainsFunc(p.copy.Files, func(f workspace.File) bool { return f.Name == name }):
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
@@ -181,6 +182,7 @@ func TestUnreachableCopyIsAnObligation(t *testing.T) {
 			}
 			if tt.mend == nil {
 				file, _, _ := strings.Cut(tt.want, ":")
+				testkit.Same(t, "nothing else is said of it", file+": "+errChanged.Error(), r.Told)
 				after, err := os.ReadFile(at(file))
 				testkit.Same(t, "the changed file", "theirs", string(after), err)
 				return
@@ -294,9 +296,12 @@ func TestMountPoint(t *testing.T) {
 func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "folder")
+	s.copy("y", "folder")
 	theirs := filepath.Join(s.dir, "x", "keep", "t.parquet.old")
 	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, []byte("rows"), 0o600))
-	report := find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x"))
+	reports := must(End(t.Context(), s.ws, now))
+	testkit.Same(t, "another copy", state.CopyClosed, find(t, reports, filepath.Join(s.dir, "y")).State)
+	report := find(t, reports, filepath.Join(s.dir, "x"))
 	if report.State != state.CopyOpen || !strings.Contains(report.Told,
 		"keep/t.parquet.old, which is not part of the copy (any more)") || len(report.Owed) > 0 || len(report.Purged) != len(ids) {
 		t.Errorf("the end reports %+v", report)
@@ -419,6 +424,10 @@ func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 	}
 	testkit.Same(t, "the order of reports", []string{filepath.Join(s.dir, "x"), c.Path}, paths)
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+	// What an export to the inner one that was killed left is no file of somebody's in the outer one.
+	testkit.OK(t, os.Rename(c.Path, unfinishedPath(c.Path)))
+	testkit.Same(t, "the outer one", state.CopyGood, s.list("x").State)
+	testkit.Same(t, "the inner one", state.CopyUnfinished, s.list("x/y").State)
 }
 
 // TestOperatorClosesAnObligation: the operator's word ends an obligation, of a copy that is not there.
@@ -488,20 +497,125 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	testkit.OK(t, os.CopyFS(kept, os.DirFS(path)))
 	gone := s.gone("few001")
 	s.purge("x", gone)
+	card := must(os.ReadFile(filepath.Join(path, cardName)))
+	shard := must(os.ReadFile(filepath.Join(path, "data/train-00000-of-00001.parquet")))
 	testkit.OK(t, os.RemoveAll(path), Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
 	testkit.OK(t, os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "notes.txt"), []byte("theirs"), 0o600))
 	reports, err := Purge(t.Context(), s.ws, gone)
 	testkit.Same(t, "somebody else's folder", 0, len(reports), err)
 	testkit.Same(t, "somebody else's folder is listed as", state.CopyClosed, s.list("x").State)
-	card := must(os.ReadFile(filepath.Join(kept, cardName)))
 	testkit.OK(t, os.WriteFile(filepath.Join(path, cardName), card, 0o600))
 	testkit.Same(t, "a card alone stands there", state.CopyClosed, s.list("x").State)
+	testkit.OK(t, os.RemoveAll(path), os.MkdirAll(filepath.Join(path, "data"), 0o700),
+		os.WriteFile(filepath.Join(path, "data/train-00000-of-00001.parquet"), shard, 0o600))
+	if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") {
+		t.Errorf("a shard alone stands there: %+v", r)
+	}
 	testkit.OK(t, os.RemoveAll(path), os.CopyFS(path, os.DirFS(kept)),
 		os.Remove(filepath.Join(path, "data/test-00000-of-00001.parquet")))
 	for what, r := range map[string]state.CopyReport{"the purge": s.purge("x", gone), "the list": s.list("x")} {
 		if r.State != state.CopyOpen || !strings.Contains(r.Told, "something stands there again") ||
 			!strings.Contains(r.Told, "the row of few001") {
 			t.Errorf("%s of an earlier state: %+v", what, r)
+		}
+	}
+}
+
+// TestEndTakesUpWhatStandsAgain: the end of a workspace ends a copy that was closed and put back as any other: a file of
+// somebody's keeps it open, and put back once more it is known.
+func TestEndTakesUpWhatStandsAgain(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "folder")
+	path, kept := filepath.Join(s.dir, "x"), filepath.Join(t.TempDir(), "kept")
+	testkit.OK(t, os.Rename(path, kept), Close(t.Context(), s.ws, path, "destroyed", "n", now),
+		os.CopyFS(path, os.DirFS(kept)), os.WriteFile(filepath.Join(path, "theirs"), []byte("rows"), 0o600))
+	r := find(t, must(End(t.Context(), s.ws, now)), path)
+	if r.State != state.CopyOpen || !strings.Contains(r.Told, "theirs, which is not part of the copy") {
+		t.Errorf("with a file of somebody's: %+v", r)
+	}
+	testkit.Same(t, "rows in its own files", []manifest.PostID(nil), s.holds("x"))
+	testkit.OK(t, os.Remove(filepath.Join(path, "theirs")))
+	testkit.Same(t, "without it", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), path).State)
+	left, err := os.ReadDir(s.dir)
+	testkit.Same(t, "what is left", 0, len(left), err)
+
+	s.copy("y", "folder")
+	path = filepath.Join(s.dir, "y")
+	testkit.OK(t, os.RemoveAll(path), Close(t.Context(), s.ws, path, "destroyed", "n", now),
+		os.CopyFS(path, os.DirFS(kept)))
+	for range 2 {
+		testkit.Same(t, "ended", state.CopyClosed, find(t, must(End(t.Context(), s.ws, now)), path).State)
+		testkit.OK(t, os.CopyFS(path, os.DirFS(kept)))
+		if r := s.list("y"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") {
+			t.Errorf("put back after the end: %+v", r)
+		}
+	}
+}
+
+// TestEndRemovesFoldersInFolders: of an emptied copy no folder is left, however deep its files lay.
+func TestEndRemovesFoldersInFolders(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	deep := filepath.Join(s.dir, "y/a/b/c/d/e")
+	testkit.OK(t, os.MkdirAll(filepath.Dir(deep), 0o700),
+		os.Rename(filepath.Join(s.dir, "x", "data"), deep), os.RemoveAll(filepath.Join(s.dir, "x")),
+		Close(t.Context(), s.ws, filepath.Join(s.dir, "x"), "destroyed", "n", now))
+	_, err := s.adopt("y")
+	testkit.OK(t, err)
+	testkit.Same(t, "ended", state.CopyClosed,
+		find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "y")).State)
+	left, err := os.ReadDir(s.dir)
+	testkit.Same(t, "what is left", 0, len(left), err)
+}
+
+// TestFileThatTheDiskSpoils: a file without the rows that is not on the disk as it was written does not take the place
+// of the one with them, which the next purge rewrites.
+func TestFileThatTheDiskSpoils(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	gone := s.gone("few001")
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, name string) error {
+		if step == "sync" && strings.Contains(name, "train") {
+			return os.WriteFile(filepath.Join(s.dir, "x", name), []byte("PAR1"), 0o600)
+		}
+		return nil
+	})
+	reports, err := Purge(ctx, s.ws, gone)
+	testkit.OK(t, err)
+	if r := reports[0]; r.State != state.CopyOpen || !strings.HasPrefix(r.Told, "data/train-00000-of-00001.parquet: ") {
+		t.Errorf("the purge reports %+v", r)
+	}
+	testkit.Same(t, "purged again", state.CopyGood, s.purge("x", gone).State)
+	testkit.Same(t, "rows that stay", ids[1:], s.holds("x"))
+}
+
+// TestPurgeKilledTwice: a purge that was killed when a file had its name and no record yet is gone on with, although
+// more posts are gone by then, and the next one, killed at any step, too.
+func TestPurgeKilledTwice(t *testing.T) {
+	const shard = "data/train-00000-of-00001.parquet"
+	cutOff := func() *site {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		gone := s.gone("few001")
+		for n := 1; ; n++ {
+			if !s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err }) {
+				t.Fatalf("%d steps, and the shard was never rewritten", n)
+			}
+			body := must(os.ReadFile(filepath.Join(s.dir, "x", shard)))
+			if next := s.record("x").Next[shard]; next != "" && next == state.SHA256(body) {
+				return s
+			}
+		}
+	}
+	for n := 1; ; n++ {
+		s := cutOff()
+		gone := s.gone("few001", "few002")
+		killed := s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err })
+		r := s.purge("x", gone)
+		testkit.Same(t, "afterwards", []any{state.CopyGood, ""}, []any{r.State, r.Told})
+		testkit.Same(t, "rows that stay", ids[2:], s.holds("x"))
+		if !killed {
+			break
 		}
 	}
 }
@@ -532,8 +646,9 @@ func TestDisclosedRowsAreAnObligation(t *testing.T) {
 	testkit.OK(t, Close(t.Context(), s.ws, state.ThirdPartyPath(d.Name), "destroyed", "they said so", now))
 	testkit.Same(t, "closed", state.CopyClosed, report().State)
 	// A later disclosure is another one: what was said of the first is not said of it.
-	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few003"}, now))
-	if r := report(); r.State != state.CopyOpen || r.Rows != 1 {
+	later := now.Add(24 * time.Hour)
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few003"}, later))
+	if r := report(); r.State != state.CopyOpen || r.Rows != 1 || !r.Made.Equal(later) {
 		t.Errorf("disclosed again it is listed as %+v", r)
 	}
 	for _, bad := range []Disclosure{{Name: "", Note: "n"}, {Name: "a/b", Note: "n"}, {Name: `a\b`, Note: "n"},
@@ -712,7 +827,7 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	if r := s.purge("disk/x", state.GoneSet{}); r.State != state.CopyOpen || !strings.Contains(r.Told, ErrBusy.Error()) {
 		t.Errorf("while it is in use: %+v", r)
 	}
-	testkit.OK(t, at.Close())
+	at.Close()
 	for range 2 {
 		reports, err := Purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, "reports", 0, len(reports), err)

@@ -43,7 +43,8 @@ func claim(temp string) (*unfinished, error) {
 		}
 		// One that others may write to is not ours, or was not: it fails for one of another user.
 		if err := u.root.Chmod(".", 0o700); err != nil {
-			return nil, errors.Join(err, u.Close())
+			u.Close()
+			return nil, err
 		}
 		return u, nil
 	}
@@ -68,22 +69,31 @@ func openUnfinished(temp string) (*unfinished, error) {
 	}
 	u := &unfinished{root: root}
 	u.lock, err = lockFolder(root)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s", err, temp), u.Close())
-	}
-	// While it was waited for, the folder may have got its name, or a link may have taken its place.
-	now, err := os.Lstat(temp)
-	var have fs.FileInfo
 	if err == nil {
-		have, err = root.Stat(".")
-	}
-	if err == nil && !os.SameFile(now, have) {
-		err = fmt.Errorf("%w: %s", ErrBusy, temp)
+		err = u.liesAt(temp)
 	}
 	if err != nil {
-		return nil, errors.Join(err, u.Close())
+		u.Close()
+		return nil, fmt.Errorf("%w: %s", err, temp)
 	}
 	return u, nil
+}
+
+// liesAt fails where the folder is at the path no longer: while its lock was waited for, it may have got its name, or a
+// link may have taken its place.
+func (u *unfinished) liesAt(temp string) error {
+	now, err := os.Lstat(temp)
+	if err != nil {
+		return err
+	}
+	have, err := u.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, have) {
+		return ErrBusy
+	}
+	return nil
 }
 
 // clear removes what the folder holds, but for the regular file keep.
@@ -99,17 +109,14 @@ func (u *unfinished) clear(keep string) error {
 
 // holds reports whether the folder has the files of a copy. A copy that is on record with files has them all before it
 // gets its name; a folder that lacks one is of another export to the same path.
-func (u *unfinished) holds(ctx context.Context, files []workspace.File) (bool, error) {
+func (u *unfinished) holds(ctx context.Context, files []workspace.File) bool {
 	for _, f := range files {
 		now, err := stat(ctx, u.root, f.Name)
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
 		if err != nil || now != f {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // Leftover returns the path of the folder that the export of a copy left when it was killed, or "" if none is there. It
@@ -133,7 +140,7 @@ func Leftover(ctx context.Context, c workspace.Copy) string {
 		return ""
 	}
 	defer root.Close()
-	if ours, err := (&unfinished{root: root}).holds(ctx, c.Files); err != nil || !ours {
+	if !(&unfinished{root: root}).holds(ctx, c.Files) {
 		return "" // of an export of another workspace
 	}
 	return temp
@@ -161,9 +168,8 @@ func removeUnfinished(ctx context.Context, ws *workspace.Workspace, c *workspace
 		return false, err
 	}
 	defer u.Close()
-	ours, err := u.holds(ctx, c.Files)
-	if err != nil || !ours {
-		return false, err
+	if !u.holds(ctx, c.Files) {
+		return false, nil
 	}
 	return true, closeUnfinished(ctx, ws, c, os.RemoveAll)
 }
@@ -187,13 +193,10 @@ func lostFolder(temp string) error {
 		"was deleted, say so with --destroyed", temp)
 }
 
-// Close gives the folder up, and leaves what it holds.
-func (u *unfinished) Close() error {
-	err := u.root.Close()
-	if u.lock != nil {
-		err = errors.Join(err, u.lock.Close())
-	}
-	return err
+// Close gives the folder up, and leaves what it holds. Nothing is written through what it closes.
+func (u *unfinished) Close() {
+	u.root.Close()
+	u.lock.Close()
 }
 
 // discard removes the folder of an unfinished copy, unless another process is at work in it: ErrBusy.
@@ -207,8 +210,8 @@ func discard(temp string) error {
 	case err != nil:
 		return err
 	}
-	removed := os.RemoveAll(temp)
-	return errors.Join(removed, u.Close()) // the lock is given up in any case
+	defer u.Close()
+	return os.RemoveAll(temp)
 }
 
 // vacant refuses a path at which something is, but for an empty folder.

@@ -168,3 +168,32 @@ func TestStoppedExportClosesItsRecord(t *testing.T) {
 		testkit.Same(t, name+": left", 0, len(left), err)
 	}
 }
+
+// TestFolderThatWent: a folder that another process has renamed, removed or replaced while its lock was waited for is
+// not taken for the one at the path.
+func TestFolderThatWent(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(at string) error
+		want error
+	}{
+		{"nothing", func(string) error { return nil }, nil},
+		{"renamed", func(at string) error { return os.Rename(at, at+"-named") }, fs.ErrNotExist},
+		{"replaced", func(at string) error { return errors.Join(os.Rename(at, at+"-named"), os.Mkdir(at, 0o700)) }, ErrBusy},
+		{"a link to it", func(at string) error {
+			return errors.Join(os.Rename(at, at+"-named"), os.Symlink(at+"-named", at))
+		}, ErrBusy},
+	} {
+		at := filepath.Join(t.TempDir(), "x")
+		u, err := claim(at)
+		testkit.OK(t, err)
+		testkit.OK(t, test.do(at))
+		if err := u.liesAt(at); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+		u.Close()
+		if err := u.liesAt(at); err == nil {
+			t.Errorf("%s: a folder that was given up is at its path", test.name)
+		}
+	}
+}

@@ -46,3 +46,63 @@ func TestUnread(t *testing.T) {
 		return (&purging{ws: s.ws, root: root, copy: s.record("x"), gone: state.GoneSet{}}).prove(t.Context())
 	})
 }
+
+// TestUnreadable: what cannot be read or removed in a copy, or in the place of one, keeps it open, and is named.
+func TestUnreadable(t *testing.T) {
+	const shard = "data/train-00000-of-00001.parquet"
+	for _, test := range []struct {
+		name, forbidden string
+		mode            os.FileMode
+		before          func(s *site, at func(string) string) error
+	}{
+		{"a folder that is not part of it", "private", 0,
+			func(_ *site, at func(string) string) error { return os.Mkdir(at("private"), 0o700) }},
+		{"what a killed purge left", "data", 0o500, func(_ *site, at func(string) string) error {
+			return os.WriteFile(at("data/"+tempName(shard)), []byte("x"), 0o600)
+		}},
+		{"the copy itself", "", 0, func(*site, func(string) string) error { return nil }},
+	} {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		gone := s.gone("few001")
+		s.purge("x", gone)
+		at := func(name string) string { return filepath.Join(s.dir, "x", name) }
+		testkit.OK(t, test.before(s, at), os.Chmod(at(test.forbidden), test.mode))
+		testkit.Forbidden(t, func() {
+			all := map[string][]state.CopyReport{"the purge": must(Purge(t.Context(), s.ws, gone))}
+			if test.mode == 0 { // the list removes nothing
+				all["the list"] = must(List(t.Context(), s.ws))
+			}
+			for what, reports := range all {
+				if r := find(t, reports, at("")); r.State != state.CopyOpen ||
+					!strings.Contains(r.Told, "permission denied") {
+					t.Errorf("%s: %s says %+v", test.name, what, r)
+				}
+			}
+		})
+		testkit.OK(t, os.Chmod(at(test.forbidden), 0o700))
+		testkit.Same(t, test.name+": afterwards", state.CopyGood, s.purge("x", gone).State)
+	}
+}
+
+// TestUnfinishedInAFolderWithoutRights: a folder in which nothing can be removed or made is an error of an export, and
+// an unfinished folder that cannot be opened is of nobody.
+func TestUnfinishedInAFolderWithoutRights(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	at := filepath.Join(s.dir, "x")
+	testkit.OK(t, os.Rename(at, at+"-away"), os.Mkdir(unfinishedPath(at), 0),
+		os.Symlink("x-away", unfinishedPath(filepath.Join(s.dir, "y"))), os.Chmod(s.dir, 0o500))
+	testkit.Forbidden(t, func() {
+		if _, err := Export(t.Context(), s.config("y", "parquet")); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("a link in the place of the folder: %v", err)
+		}
+		if _, err := Export(t.Context(), s.config("z", "parquet")); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("no folder can be made: %v", err)
+		}
+		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it is not there any more") {
+			t.Errorf("it is listed as %+v", r)
+		}
+	})
+	testkit.OK(t, os.Chmod(s.dir, 0o700))
+}
