@@ -3,9 +3,11 @@ package copies
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -109,6 +111,45 @@ func jobs() []job {
 		}},
 		{"a list", made, whole, func(ctx context.Context, s *site) error { return told(List(ctx, s.ws)) }},
 		{"a glance", made, whole, func(ctx context.Context, s *site) error { return told(Glance(ctx, s.ws)) }},
+	}
+}
+
+// TestStoppedLook: what looks at a copy and is stopped finds the same as one that is not, or says that it was stopped.
+func TestStoppedLook(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	s.copy("y", "folder")
+	s.copy("closed", "folder")
+	at := filepath.Join(s.dir, "closed")
+	kept := filepath.Join(t.TempDir(), "kept")
+	testkit.OK(t, os.Rename(at, kept), Close(t.Context(), s.ws, at, "destroyed", "n", now), os.Rename(kept, at))
+	s.purge("x", s.gone("few001"))
+	testkit.OK(t, os.Rename(at, kept), Close(t.Context(), s.ws, at, "destroyed", "n", now))
+	for name, look := range map[string]func(context.Context) (any, error){
+		"list":   func(ctx context.Context) (any, error) { return List(ctx, s.ws) },
+		"glance": func(ctx context.Context) (any, error) { return Glance(ctx, s.ws) },
+		"digests": func(ctx context.Context) (any, error) {
+			var b strings.Builder
+			_, err := WriteDigests(ctx, s.ws, s.rel, &b)
+			return b.String(), err
+		},
+		"destination": func(ctx context.Context) (any, error) {
+			return Destination(ctx, s.ws, filepath.Join(s.dir, "new"))
+		},
+		"entries": func(ctx context.Context) (any, error) { return noEntry(ctx, s.ws, []string{"few003", "zzz"}) },
+	} {
+		want, err := look(t.Context())
+		testkit.OK(t, err)
+		for n := 1; n < 200; n++ {
+			ctx, stop := brokenoff.StopAt(t.Context(), n)
+			got, err := look(ctx)
+			stop()
+			if err == nil {
+				testkit.Same(t, fmt.Sprintf("%s, stopped at %d", name, n), want, got)
+			} else if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, stopped at %d: %v", name, n, err)
+			}
+		}
 	}
 }
 

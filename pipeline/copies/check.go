@@ -55,7 +55,7 @@ func check(ctx context.Context, c workspace.Copy, at look, owes bool, others []s
 		}
 	}
 	if owes || c.Taken > 0 {
-		if err := noForeign(ctx, root, c, others); err != nil {
+		if err := noForeign(root, c, others); err != nil {
 			list = append(list, err)
 		}
 	}

@@ -179,7 +179,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if e.bound.ReleaseDigest != e.Release.Digest || e.bound.ManifestDigest != e.Release.ManifestDigest {
 		all = append(all, otherVersion)
 	}
-	if changed || len(e.last.Files) > 0 && e.last.Card == nil {
+	if changed || e.last.Card == nil {
 		all = append(all, "its files are not those that a finished run or purge wrote")
 	}
 	err = state.CheckMasked(ctx, e.Workspace, e.Policy)
@@ -316,13 +316,13 @@ func (e *exporting) publish(ctx context.Context) (state.CopyReport, error) {
 	if err == nil {
 		err = e.rename(ctx)
 	}
-	if err != nil && e.Workspace != nil {
+	switch {
+	case err == nil:
+		return state.NewCopyReport(e.copy), nil
+	case e.Workspace != nil:
 		err = errors.Join(err, e.undo(ctx))
 	}
-	if err != nil {
-		return state.CopyReport{}, err
-	}
-	return state.NewCopyReport(e.copy), nil
+	return state.CopyReport{}, err
 }
 
 // rename gives the copy its name.

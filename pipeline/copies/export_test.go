@@ -566,6 +566,16 @@ func TestDeriveGoesOnFromItsPart(t *testing.T) {
 			return nil, sink("x", func(io.Writer) error { return nil })
 		}
 	testkit.OK(t, Derive(t.Context(), nil, d))
+	d.To = filepath.Join(s.dir, "other")
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
+		if step == "export rename" {
+			return interrupted
+		}
+		return nil
+	})
+	if err := Derive(ctx, nil, d); !errors.Is(err, interrupted) {
+		t.Errorf("without a record, before it has its name: %v", err)
+	}
 }
 
 // TestDigestsOfStoredAndPurgedImages: what is published of images is known of each that is stored, or was until a

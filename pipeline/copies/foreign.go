@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -26,7 +25,7 @@ func others(all []workspace.Copy, c workspace.Copy) (paths []string) {
 // noForeign fails when something lies in the folder of a copy that is not part of it. No reader can say of any file
 // what is in it, so none is taken for free of the rows that went. An empty file holds nothing, and the other registered
 // copies are looked at by themselves.
-func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []string) error {
+func noForeign(root *os.Root, c workspace.Copy, others []string) error {
 	own := map[string]bool{}
 	for _, f := range c.Files {
 		own[f.Name] = true
@@ -44,7 +43,7 @@ func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []st
 		case e.IsDir() && apart[filepath.Join(c.Path, filepath.FromSlash(name))]:
 			return fs.SkipDir
 		case e.IsDir() || own[name]:
-			return ctx.Err()
+			return nil
 		}
 		info, err := e.Info()
 		if err != nil {
@@ -53,7 +52,7 @@ func noForeign(ctx context.Context, root *os.Root, c workspace.Copy, others []st
 		if !info.Mode().IsRegular() || info.Size() > 0 {
 			found = append(found, name)
 		}
-		return ctx.Err()
+		return nil
 	})
 	const most = 3
 	n := len(found)

@@ -126,6 +126,9 @@ func TestMoveRefuses(t *testing.T) {
 		}
 		all, err := s.ws.Copies(t.Context())
 		testkit.Same(t, test.name+": on record", []workspace.Copy{before}, all, err)
+		if _, err := Move(t.Context(), s.ws, filepath.Join(s.dir, "z"), to, now); !errors.Is(err, ErrNoCopy) {
+			t.Errorf("what was never on record: %v", err)
+		}
 	}
 }
 

@@ -185,7 +185,7 @@ func (p *purging) takeOut(ctx context.Context) (err error) {
 	}
 	p.out = err == nil && len(trouble) == 0
 	if err == nil && (p.owes || p.copy.Taken > 0) {
-		err = noForeign(ctx, p.root, p.copy, p.others)
+		err = noForeign(p.root, p.copy, p.others)
 	}
 	if err != nil {
 		trouble = append(trouble, err)
@@ -208,7 +208,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 		return nil, err
 	}
 	image := dataset.ImageID(f.Name)
-	goes := image != "" && p.gone.HasRow(image) || p.owes && f.Name == croissantName
+	goes := p.gone.HasRow(image) || p.owes && f.Name == croissantName
 	now, err := stat(ctx, p.root, f.Name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (goes || p.owes && f.Name == cardName):
@@ -288,7 +288,7 @@ func (p *purging) prove(ctx context.Context) error {
 		switch {
 		case !e.Type().IsRegular():
 			return nil
-		case image != "" && p.gone.HasRow(image):
+		case p.gone.HasRow(image):
 			return fmt.Errorf("%s shows a post that must go: delete it: %w", name, &state.RowThere{ID: image})
 		}
 		err = state.FileLacksRows(ctx, p.open, name, p.gone)

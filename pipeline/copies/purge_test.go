@@ -428,6 +428,10 @@ func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 	testkit.OK(t, os.Rename(c.Path, unfinishedPath(c.Path)))
 	testkit.Same(t, "the outer one", state.CopyGood, s.list("x").State)
 	testkit.Same(t, "the inner one", state.CopyUnfinished, s.list("x/y").State)
+	testkit.OK(t, os.WriteFile(c.Path, []byte("rows"), 0o600))
+	if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "y, which is not part of the copy") {
+		t.Errorf("with a file in the place of the inner one: %+v", r)
+	}
 }
 
 // TestOperatorClosesAnObligation: the operator's word ends an obligation, of a copy that is not there.
