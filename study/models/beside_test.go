@@ -260,6 +260,8 @@ func TestPatience(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(at)
 			d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+			told := 0
+			d.Store.Busy = func(error) { told++ }
 			stop := make(chan struct{})
 			d.Stop = stop
 			if stopped {
@@ -274,6 +276,11 @@ func TestPatience(t *testing.T) {
 			if took := time.Since(began); took < want || took > want+2*tryAgain {
 				t.Errorf("it took %v, want %v", took, want)
 			}
+			wantTold := 1 // for each time that it waits
+			if stopped {
+				wantTold = 2
+			}
+			testkit.Same(t, "told that it is in use", wantTold, told)
 			if !errors.Is(err, workspace.ErrInUse) || errors.Is(err, state.ErrInterrupted) != stopped || !strings.Contains(err.Error(), "2 answers could not be stored") {
 				t.Errorf("error %v", err)
 			}
@@ -468,4 +475,26 @@ func TestReadAgain(t *testing.T) {
 	testkit.Same(t, "first", map[string]string{"row00": "not_jsonold", "row02": "not_jsonold"}, do())
 	reads = "new"
 	testkit.Same(t, "then", map[string]string{"row00": "ok", "row02": "not_jsonold"}, do())
+
+	q := Question{Read: func(string) (endpoint.Outcome, string) { return UnknownLabel, "new" }}
+	for _, test := range []struct {
+		name    string
+		outcome endpoint.Outcome
+		length  int
+		again   bool
+	}{
+		{"ok", endpoint.OK, 1, true},
+		{"ok, and all of it was kept", endpoint.OK, 2 * maxText, true},
+		{"not read, and all of it was kept", NotJSON, maxText - 4, true}, // a character has up to four bytes
+		{"not read, and perhaps cut", NotJSON, maxText - 3, false},
+		{"refused", endpoint.Refused, 1, false},
+	} {
+		a := workspace.Answer{Outcome: string(test.outcome), Detail: "old", Text: strings.Repeat("x", test.length)}
+		want := a
+		if test.again {
+			want.Outcome, want.Detail = string(UnknownLabel), "new"
+		}
+		testkit.Same(t, test.name, want, q.again(a))
+		testkit.Same(t, test.name+", without a rule", a, Question{}.again(a))
+	}
 }

@@ -64,6 +64,20 @@ func TestChoose(t *testing.T) {
 	if slices.Equal(ids(chosen), ids(other)) {
 		t.Errorf("two seeds choose %q", ids(other))
 	}
+	// The pictures of one post have their own order.
+	gallery := labelled(1, []int{0}, []int{0}, []int{0}, []int{0}, []int{0}, []int{0})
+	for i := range gallery {
+		gallery[i].Key = manifest.Key{ID: "row00", Image: i}
+	}
+	for range 2 {
+		shown, _ := tasks[1].choose(gallery, 3, "1")
+		var images []int
+		for _, rec := range shown {
+			images = append(images, rec.Key.Image)
+		}
+		testkit.Same(t, "pictures of one post", []int{0, 1, 2}, images)
+		slices.Reverse(gallery)
+	}
 	_, missing = tasks[1].choose(severity, 2, "1")
 	if len(missing) != 3 {
 		t.Errorf("two examples lack %q, want three classes", missing)

@@ -167,7 +167,7 @@ func FuzzRead(f *testing.F) {
 // answers that Read reads back.
 func TestTasks(t *testing.T) {
 	other := manifest.Schema{Categories: []manifest.Category{
-		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "L", Name: "low & <blue>"}, {Code: "H", Name: "high"}}},
+		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "L", Name: "low & <blue>", Description: "Sad."}, {Code: "H", Name: "high"}}},
 		{Name: "topic", Title: "Topic", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Apples"}, {Code: "N", Name: "None", Exclusive: true}}}}}
 	names := map[string][]string{"figsim": {"figurative", "severity", "related_content"}, "other": {"mood", "topic"}}
 	for name, schema := range map[string]manifest.Schema{"figsim": manifest.FigSIM(), "other": other} {
@@ -181,6 +181,18 @@ func TestTasks(t *testing.T) {
 					t.Errorf("the prompt for %s does not hold %q:\n%s", task.Category, word, task.Prompt)
 				}
 			}
+			defined := false
+			for _, l := range task.category.Labels {
+				if l.Description == "" || task.ClassOf(slices.IndexFunc(task.category.Labels,
+					func(of manifest.Label) bool { return of.Name == l.Name })) < 0 {
+					continue
+				}
+				defined = true
+				if text := strings.TrimSuffix(l.Description, "."); !strings.Contains(task.Prompt, text) {
+					t.Errorf("the prompt for %s does not define %s:\n%s", task.Category, l.Name, task.Prompt)
+				}
+			}
+			testkit.Same(t, task.Category+": definitions", defined, strings.Contains(task.Prompt, "DEFINITIONS:"))
 			for i, class := range task.names() {
 				text := string(compact(map[string]string{task.Category: class}))
 				if classes, outcome, _ := task.Read(text); outcome != endpoint.OK || !slices.Equal(classes, []int{i}) {

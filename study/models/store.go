@@ -149,9 +149,6 @@ func (w *Work) storeIn(ctx context.Context, ws *workspace.Workspace) error {
 	w.mu.Lock()
 	answers, cost := slices.Clone(w.held), w.unstored
 	w.mu.Unlock()
-	if len(answers) == 0 && cost.Requests == 0 { // another goroutine has stored them
-		return nil
-	}
 	err := ws.SetAnswers(ctx, answers, w.Model, cost)
 	if err != nil {
 		return err

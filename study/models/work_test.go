@@ -23,6 +23,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 	"rehydrate/study/endpoint"
 )
 
@@ -245,6 +246,63 @@ func TestUnwrittenRows(t *testing.T) {
 		_, asked, err := d.does(t)
 		if _, missing := errors.AsType[*state.Unwritten](err); missing != test.missing || missing == (asked != "") {
 			t.Errorf("%+v: asked %q, error %v", test, asked, err)
+		}
+	}
+}
+
+// TestNotJudged: a row that no run has judged yet is not asked about.
+func TestNotJudged(t *testing.T) {
+	d := newDesk(rows(t, 4))
+	d.place.in(t, func(ws *workspace.Workspace) error {
+		binding, _, err := ws.Binding(t.Context())
+		binding.ManifestDigest = "2"
+		return errors.Join(err, ws.Load(t.Context(), binding, func(yield func(manifest.Entry, error) bool) {
+			for i := range 6 {
+				if !yield(testRow(i), nil) {
+					return
+				}
+			}
+		}, nil))
+	})
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row00 row02", asked, err)
+	testkit.Same(t, "rows", 2, len(done.Rows))
+}
+
+// TestStoppedLook: what looks into the workspace and is stopped finds the same as one that is not, or says that it was
+// stopped: never that a row is gone.
+func TestStoppedLook(t *testing.T) {
+	at := rows(t, 8)
+	w, _ := at.job(t, "examples", nil)
+	c := &Classification{Pictures: &Pictures{Store: at.store()}, Tasks: figsim(t)[1:2], Runs: 1, Shots: 1,
+		Warn: func(string) {}}
+	m := &Moderation{Pictures: c.Pictures, Send: []string{SendText}}
+	ws, err := workspace.Open(t.Context(), string(at), workspace.Options{ReadOnly: true})
+	testkit.OK(t, err)
+	defer ws.Close()
+	p, err := w.plan(t.Context(), ws)
+	testkit.OK(t, err)
+	w.Store.Read = inMemory(t, at)
+	examples := p.todo[0].with
+	for name, look := range map[string]func(context.Context) (any, error){
+		"plan":           func(ctx context.Context) (any, error) { return w.Plan(ctx) },
+		"may be sent":    func(ctx context.Context) (any, error) { return nil, w.mayBeSent(ctx, p.todo[0]) },
+		"near":           func(ctx context.Context) (any, error) { return nearOf(ctx, ws, policy.Default(), "", examples) },
+		"picture":        func(ctx context.Context) (any, error) { return c.Pictures.readFrom(ctx, ws, examples[0]) },
+		"classification": func(ctx context.Context) (any, error) { qs, err := c.Questions(ctx, ws, examples); return len(qs), err },
+		"moderation":     func(ctx context.Context) (any, error) { qs, err := m.Questions(ctx, ws, nil); return len(qs), err },
+	} {
+		want, err := look(t.Context())
+		testkit.OK(t, err)
+		for n := 1; n < 100; n++ {
+			ctx, stop := brokenoff.StopAt(t.Context(), n)
+			got, err := look(ctx)
+			stop()
+			if err == nil {
+				testkit.Same(t, fmt.Sprintf("%s, stopped at %d", name, n), want, got)
+			} else if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, stopped at %d: %v", name, n, err)
+			}
 		}
 	}
 }
@@ -633,7 +691,8 @@ func TestContradictingCounts(t *testing.T) {
 
 // TestInterruptedCosts: a question that was sent and whose answer nobody waited for costs its estimate.
 func TestInterruptedCosts(t *testing.T) {
-	d := newDesk(rows(t, 4))
+	at := rows(t, 4)
+	d := newDesk(at)
 	d.Limits = Limits{PriceIn: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
@@ -643,7 +702,8 @@ func TestInterruptedCosts(t *testing.T) {
 	if _, err := d.Do(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	d.reply = nil
+	d = newDesk(at) // the next command
+	d.Limits = Limits{PriceIn: 1}
 	done, _, err := d.does(t)
 	testkit.Same(t, "spent by all", "0.000300", fmt.Sprintf("%.6f", done.Total), err)
 }
