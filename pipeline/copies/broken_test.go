@@ -136,6 +136,13 @@ func TestStoppedLook(t *testing.T) {
 		"destination": func(ctx context.Context) (any, error) {
 			return Destination(ctx, s.ws, filepath.Join(s.dir, "new"))
 		},
+		"a destination in a copy": func(ctx context.Context) (any, error) {
+			_, err := Destination(ctx, s.ws, filepath.Join(s.dir, "y", "new"))
+			if errors.Is(err, ErrForeign) {
+				return "refused", nil
+			}
+			return "taken", err
+		},
 		"entries": func(ctx context.Context) (any, error) { return noEntry(ctx, s.ws, []string{"few003", "zzz"}) },
 	} {
 		want, err := look(t.Context())

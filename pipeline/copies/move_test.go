@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/internal/testkit/brokenoff"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -65,11 +67,28 @@ func TestLostCopyIsClosedByWord(t *testing.T) {
 		t.Errorf("it is there: %v", err)
 	}
 	testkit.OK(t, os.RemoveAll(at))
+	// stopped does something again and again, stopped one place later each time, until it fails no more.
+	stopped := func(do func(ctx context.Context) error) {
+		for n := 1; ; n++ {
+			ctx, stop := brokenoff.StopAt(t.Context(), n)
+			err := do(ctx)
+			stop()
+			if err == nil {
+				return
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("stopped at %d: %v", n, err)
+			}
+		}
+	}
 	want := 2 // as many as the log registers
 	for _, name := range []string{at, third} {
+		var purged, ended []state.CopyReport
+		stopped(func(ctx context.Context) (err error) { purged, err = Purge(ctx, s.ws, state.GoneSet{}); return err })
+		stopped(func(ctx context.Context) (err error) { ended, err = End(ctx, s.ws, now); return err })
 		list, err := s.ws.LostCopies(t.Context())
-		testkit.Same(t, "lost before "+name, want, len(list), err)
-		testkit.OK(t, Close(t.Context(), s.ws, name, "destroyed", "n", now))
+		testkit.Same(t, "lost before "+name, [3]int{want, want, want}, [3]int{len(list), len(purged), len(ended)}, err)
+		stopped(func(ctx context.Context) error { return Close(ctx, s.ws, name, "destroyed", "n", now) })
 		want--
 	}
 	list, err := s.ws.LostCopies(t.Context())

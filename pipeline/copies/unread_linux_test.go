@@ -27,11 +27,13 @@ func TestUnread(t *testing.T) {
 		}
 		return err
 	}
-	err := forbidden(shard, func() error { _, err := s.adopt("x"); return err })
-	if errors.Is(err, ErrNotCopy) {
-		t.Errorf("adopt: %v", err)
+	for _, name := range []string{shard, filepath.Dir(shard), filepath.Join(s.dir, "x")} {
+		err := forbidden(name, func() error { _, err := s.adopt("x"); return err })
+		if errors.Is(err, ErrNotCopy) {
+			t.Errorf("adopt: %v", err)
+		}
 	}
-	err = forbidden(s.dir, func() error {
+	err := forbidden(s.dir, func() error {
 		return Close(t.Context(), s.ws, filepath.Join(s.dir, "x"), "destroyed", "note", now)
 	})
 	if errors.Is(err, ErrCopyThere) {
@@ -61,6 +63,7 @@ func TestUnreadable(t *testing.T) {
 			return os.WriteFile(at("data/"+tempName(shard)), []byte("x"), 0o600)
 		}},
 		{"the copy itself", "", 0, func(*site, func(string) string) error { return nil }},
+		{"its parent", "..", 0, func(*site, func(string) string) error { return nil }},
 	} {
 		s := newSite(t)
 		s.copy("x", "parquet")
@@ -91,18 +94,21 @@ func TestUnfinishedInAFolderWithoutRights(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
 	at := filepath.Join(s.dir, "x")
-	testkit.OK(t, os.Rename(at, at+"-away"), os.Mkdir(unfinishedPath(at), 0),
-		os.Symlink("x-away", unfinishedPath(filepath.Join(s.dir, "y"))), os.Chmod(s.dir, 0o500))
+	temp := func(name string) string { return unfinishedPath(filepath.Join(s.dir, name)) }
+	testkit.OK(t, os.Rename(at, at+"-away"), os.Mkdir(temp("x"), 0), os.Symlink("x-away", temp("a link")),
+		os.Mkdir(temp("a folder without rights"), 0), os.Mkdir(filepath.Join(s.dir, "a destination without rights"), 0),
+		os.MkdirAll(filepath.Join(temp("what cannot be removed"), "sub", "sub"), 0o700),
+		os.Chmod(filepath.Join(temp("what cannot be removed"), "sub"), 0o500), os.Chmod(s.dir, 0o500))
 	testkit.Forbidden(t, func() {
-		if _, err := Export(t.Context(), s.config("y", "parquet")); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("a link in the place of the folder: %v", err)
-		}
-		if _, err := Export(t.Context(), s.config("z", "parquet")); !errors.Is(err, os.ErrPermission) {
-			t.Errorf("no folder can be made: %v", err)
+		for _, to := range []string{"a link", "a folder without rights", "a destination without rights",
+			"what cannot be removed", "nothing"} {
+			if _, err := Export(t.Context(), s.config(to, "parquet")); !errors.Is(err, os.ErrPermission) {
+				t.Errorf("%s in the place of the folder: %v", to, err)
+			}
 		}
 		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it is not there any more") {
 			t.Errorf("it is listed as %+v", r)
 		}
 	})
-	testkit.OK(t, os.Chmod(s.dir, 0o700))
+	testkit.OK(t, os.Chmod(s.dir, 0o700), os.Chmod(filepath.Join(temp("what cannot be removed"), "sub"), 0o700))
 }
