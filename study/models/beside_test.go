@@ -288,6 +288,23 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// TestStoppedWhileItWaits: a work that waits for a workspace in use is ended with its context.
+func TestStoppedWhileItWaits(t *testing.T) {
+	at := rows(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(at)
+		d.Store.Write = func(context.Context, func(*workspace.Workspace) error) error { return workspace.ErrInUse }
+		d.Begin = func(context.Context, *workspace.Workspace) error { return nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		if _, err := d.Do(ctx, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		testkit.Same(t, "asked", 0, len(d.asked))
+	})
+}
+
 // TestStoredAsTheyCome: answers are stored by a hundred, or after a minute, and in between the workspace is free.
 func TestStoredAsTheyCome(t *testing.T) {
 	at := rows(t, 4)

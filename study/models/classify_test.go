@@ -294,7 +294,13 @@ func TestWrongParameters(t *testing.T) {
 		_, byChat := c.Questions(t.Context(), ws, nil)
 		_, byGuard := m.Questions(t.Context(), ws, nil)
 		_, reported := m.Report(&Done{}, manifest.FigSIM(), Limits{})
-		for name, err := range map[string]error{"classified": byChat, "moderated": byGuard, "reported": reported} {
+		later := &Classification{Pictures: c.Pictures, Tasks: figsim(t), Runs: 1}
+		_, err := later.Questions(t.Context(), ws, nil)
+		testkit.OK(t, err)
+		later.parts[0].chat = chat
+		_, laterReported := later.Report(&Done{}, manifest.FigSIM(), Limits{})
+		for name, err := range map[string]error{"classified": byChat, "moderated": byGuard, "reported": reported,
+			"a classification reported": laterReported} {
 			if err == nil || !strings.Contains(err.Error(), `no parameter is called "colour"`) {
 				t.Errorf("%s: %v", name, err)
 			}

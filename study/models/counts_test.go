@@ -42,6 +42,21 @@ func TestPictureThatIsNone(t *testing.T) {
 			t.Errorf("%q: %+v, %v", body, out, err)
 		}
 	}
+	at := rows(t, 1)
+	p := &Pictures{Store: at.store()}
+	at.in(t, func(ws *workspace.Workspace) error {
+		body := []byte("no picture")
+		err := ws.StoreImage(t.Context(), testRow(0).Key, body,
+			workspace.Image{Format: "png", Width: 8, Height: 8, OriginalSHA256: state.SHA256(body)})
+		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+			testkit.OK(t, err)
+			if out, err := p.readFrom(t.Context(), ws, rec); err == nil || out.Data != nil ||
+				!strings.Contains(err.Error(), "prepare the picture of row00") {
+				t.Errorf("of a workspace: %+v, %v", out, err)
+			}
+		}
+		return err
+	})
 }
 
 // TestCounted: what a server did not count costs the estimate, 100 and 10 here, and so does each request that was
@@ -229,16 +244,16 @@ func TestStill(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	category := manifest.Category{Name: "c", Kind: manifest.Ordinal, Labels: []manifest.Label{
 		{Code: "A", Name: "low", Description: "little."}, {Code: "B", Name: "mid", Description: "some."},
-		{Code: "C", Name: "high"}, {Code: "low", Name: "top"}}}
+		{Code: "C", Name: "high"}, {Code: "low", Name: "top"}, {Code: "E", Name: "far"}, {Code: "F", Name: "out"}}}
 	of, err := labels.NewTask(manifest.Schema{Categories: []manifest.Category{category}}, manifest.Task{Category: "c",
-		Merge: [][]string{{"B", "C"}}})
+		Merge: [][]string{{"B", "C"}, {"E", "F"}}})
 	testkit.OK(t, err)
 	task := &Task{Task: of, category: category}
 	var definitions []string
 	for i := range task.Classes {
 		definitions = append(definitions, task.definition(i))
 	}
-	testkit.Same(t, "definitions", []string{"little.", "mid (some); high.", ""}, definitions)
+	testkit.Same(t, "definitions", []string{"little.", "mid (some); high.", "", ""}, definitions)
 	for text, want := range map[string]string{"LOW": "unknown_label", "a": "[0] ok", "high": "[1] ok", "b": "[1] ok",
 		"Top": "[2] ok", "B+C": "[1] ok"} {
 		classes, outcome, _ := task.Read(`{"c":"` + text + `"}`)

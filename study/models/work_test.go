@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/brokenoff"
 	"rehydrate/internal/testkit/measure"
@@ -269,6 +270,63 @@ func TestNotJudged(t *testing.T) {
 	testkit.Same(t, "rows", 2, len(done.Rows))
 }
 
+// TestStricterRules: rows that the rules of now do not allow are an error before anything is asked, unless they are
+// neither asked about nor examples.
+func TestStricterRules(t *testing.T) {
+	d := newDesk(rows(t, 6))
+	d.Rules = func(_ context.Context, _ *workspace.Workspace, judge *state.Judge) error {
+		judge.Policy.Images.MaxSide = 4
+		return nil
+	}
+	_, asked, err := d.does(t)
+	if stricter, ok := errors.AsType[*state.Stricter](err); !ok || stricter.Rows != 3 || asked != "" {
+		t.Errorf("asked %q, error %v", asked, err)
+	}
+	d.Split = "val"
+	_, asked, err = d.does(t)
+	testkit.Same(t, "of another split", "", asked, err)
+}
+
+// TestRowLeftOut: a row that a question leaves out is not asked about, and keeps no work from its end.
+func TestRowLeftOut(t *testing.T) {
+	d := newDesk(rows(t, 6))
+	q := d.question()
+	digest := q.Digest
+	q.Digest = func(rec workspace.Record) string {
+		if rec.ID == "row02" {
+			return ""
+		}
+		return digest(rec)
+	}
+	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+		return []Question{q}, nil
+	}
+	done, asked, err := d.does(t)
+	testkit.Same(t, "asked", "row00 row04", asked, err)
+	if _, answered := done.Answer(q, done.Rows[1]); answered {
+		t.Error("it has an answer")
+	}
+}
+
+// TestAnswersThatTheDiskRefuses: answers that the disk does not take end the work with an error, and are asked for
+// again by the next.
+func TestAnswersThatTheDiskRefuses(t *testing.T) {
+	d, full := newDesk(rows(t, 8)), errors.New("the disk is full")
+	ctx := context.WithValue(t.Context(), durable.HookKey{}, func(step, _ string) error {
+		if step == "commit" {
+			return full
+		}
+		return nil
+	})
+	_, err := d.Do(ctx, nil)
+	if !errors.Is(err, full) || !strings.Contains(err.Error(), "4 answers could not be stored") || len(d.asked) != 4 {
+		t.Errorf("after %d questions: %v", len(d.asked), err)
+	}
+	testkit.Same(t, "stored", 0, len(d.place.answers(t, d.task)))
+	_, asked, err := newDesk(d.place).does(t)
+	testkit.Same(t, "asked by the next", "row00 row02 row04 row06", asked, err)
+}
+
 // TestStoppedLook: what looks into the workspace and is stopped finds the same as one that is not, or says that it was
 // stopped: never that a row is gone.
 func TestStoppedLook(t *testing.T) {
@@ -422,6 +480,7 @@ func TestFailing(t *testing.T) {
 	}
 	_, _, err := d.does(t)
 	if failing, ok := errors.AsType[*Failing](err); !ok || failing.Detail != "the server answers 502" ||
+		err.Error() != "the endpoint gave no usable answer to 10 questions in a row; the last: the server answers 502" ||
 		len(d.asked) != 3+maxFailed {
 		t.Errorf("%d questions, error %v", len(d.asked), err)
 	}
@@ -439,6 +498,7 @@ func TestStale(t *testing.T) {
 	}
 	_, _, err := d.does(t)
 	if stale, ok := errors.AsType[*Stale](err); !ok || stale.Rows != 6 ||
+		err.Error() != "the posts of 6 rows were last seen live too long ago to send them" ||
 		!slices.Equal(d.asked, []string{"row00", "row02", "row04"}) {
 		t.Errorf("without a way to ask Reddit: %q, error %v", d.asked, err)
 	}
@@ -544,6 +604,24 @@ func TestDisclosesWhatIsSent(t *testing.T) {
 	_, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row00 row02 row04", asked, err)
 	testkit.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
+}
+
+// TestDisclosesOnce: an example of several questions is said once to be sent.
+func TestDisclosesOnce(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	var before []string
+	d.Before = func(_ context.Context, _ *workspace.Workspace, rows []string) error {
+		before = append(before, strings.Join(rows, " "))
+		return nil
+	}
+	alone, with := d.question(), d.question()
+	alone.With, with.With = nil, []manifest.Key{testRow(3).Key}
+	with.Digest = func(rec workspace.Record) string { return state.SHA256([]byte("with " + rec.ID)) }
+	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+		return []Question{alone, with}, nil
+	}
+	_, _, err := d.does(t)
+	testkit.Same(t, "said to be sent", []string{"row00", "row02 row04", "row06 row03"}, before, err)
 }
 
 // TestCostWithoutUsage: an answer without a count of tokens costs what it was estimated to, one that is dearer is what
