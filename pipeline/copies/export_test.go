@@ -298,6 +298,13 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	if _, err := Export(t.Context(), long); !errors.Is(err, syscall.ENAMETOOLONG) {
 		t.Errorf("a long name: %v", err)
 	}
+	wd := filepath.Join(t.TempDir(), "gone")
+	testkit.OK(t, os.Mkdir(wd, 0o700))
+	t.Chdir(wd)
+	testkit.OK(t, os.Remove(wd))
+	if to, err := Destination(t.Context(), s.ws, "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a path in a working directory that went: %q, %v", to, err)
+	}
 	all, err := s.ws.Copies(t.Context())
 	testkit.Same(t, "on record", 0, len(all), err)
 }

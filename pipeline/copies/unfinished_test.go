@@ -78,7 +78,7 @@ func TestCutOffCopyOutOfReachStaysOpen(t *testing.T) {
 		t.Errorf("another export takes its record: %v", err)
 	}
 	s.mount()
-	s.opens("in reach again", "purge", "few001")
+	s.opens("in reach again", "its export was never finished, and left "+left+": rehydrate purge deletes it", "few001")
 	r := s.purge("usb/x", gone)
 	testkit.Same(t, "purged", []any{state.CopyClosed, 0}, []any{r.State, len(r.Owed)})
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,7 @@ func TestCutOffCopyIsNotToldAway(t *testing.T) {
 	testkit.OK(t, tell())
 	testkit.Same(t, "said", state.CopyClosed, s.list("usb/x").State)
 	s.mount()
-	s.opens("back", "purge")
+	s.opens("back", "stands there again: rehydrate purge deletes it")
 	if err := tell(); !errors.Is(err, ErrCopyThere) {
 		t.Errorf("said again: %v", err)
 	}
@@ -121,7 +121,7 @@ func TestCutOffCopyThatOwesIsOpen(t *testing.T) {
 	s.mount()
 	testkit.Same(t, "owes nothing", state.CopyUnfinished, s.list("usb/x").State)
 	s.gone("few001")
-	s.opens("owes a row", "purge", "few001")
+	s.opens("owes a row", "its export was never finished", "few001")
 }
 
 // TestUnfinishedCopyWithItsFilesComesBack: an export that was killed before its last step left a whole copy without a

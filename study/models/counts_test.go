@@ -305,6 +305,34 @@ func TestPromptFiles(t *testing.T) {
 	}
 }
 
+// TestReasons: an answer that is none says why.
+func TestReasons(t *testing.T) {
+	task := &figsim(t)[1]
+	for text, want := range map[string]string{
+		"":                                   "it holds no JSON object",
+		"None":                               "it holds no JSON object",
+		right[:len(right)-2]:                 "its JSON object is cut",
+		`{severity: "None"}`:                 "its JSON object cannot be read",
+		"It is " + right:                     "it is not the JSON object alone",
+		right + " or so":                     "it is not the JSON object alone",
+		"<answer>" + right + "</response>":   "it is not the JSON object alone",
+		`{"severity":"None","severity":"x"}`: "its JSON object cannot be read: ",
+		`{"severity":"None","SEVERITY":"x"}`: `its JSON object has several keys that spell "severity"`,
+		`{"severity":"None","x":1}`:          `its JSON object does not have the key "severity" alone`,
+		`{"x":1}`:                            `its JSON object does not have the key "severity" alone`,
+		`{"x":{"severity":"None"}}`:          `its JSON object has no key "severity"`,
+		`{"x":[{"severity":"a","y":1}]}`:     `its JSON object does not have the key "severity" alone`,
+		`{"severity":"high"}`:                `"high" is not a label of severity`,
+		`{"severity":7}`:                     "a label of severity is a text",
+		`{"severity":["SS1","SS2"]}`:         "2 labels, where one is asked for",
+		`{"severity":[]}`:                    "0 labels, where one is asked for",
+	} {
+		if _, outcome, why := task.Read(text); outcome == endpoint.OK || !strings.HasPrefix(why, want) {
+			t.Errorf("%s: %s %q, want %q", text, outcome, why, want)
+		}
+	}
+}
+
 // TestProse: with words around them, all objects of an answer have to say the same; one that stands deeper counts, and
 // braces that begin none are prose, unless they give the key a value.
 func TestProse(t *testing.T) {
