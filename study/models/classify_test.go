@@ -20,8 +20,11 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/modelserver"
+	"rehydrate/internal/word"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 	"rehydrate/study/endpoint"
 )
 
@@ -236,6 +239,26 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNearOf: of rows that are near-duplicates of each other those alone are named that are near an example.
+func TestNearOf(t *testing.T) {
+	at := rows(t, 8) // with one text and almost one picture
+	at.in(t, func(ws *workspace.Workspace) error {
+		for _, i := range []int{2, 4} {
+			key, body := testRow(i).Key, pngOf(t, 100+i)
+			testkit.OK(t, ws.StoreImage(t.Context(), key, body, workspace.Image{Format: "png", Width: 8, Height: 8,
+				PHash: 0xf0f0f0f0f0f0f0f0, OriginalSHA256: state.SHA256(body)}),
+				ws.SetReadings(t.Context(), workspace.NewReading{Key: key, Reading: workspace.Reading{Fingerprint: "f",
+					ImageSHA256: state.SHA256(body), Text: "something else",
+					Words: []word.Word{{Text: "something", Confidence: 90, Accepted: true},
+						{Text: "else", Confidence: 90, Accepted: true}}}}))
+		}
+		examples := []workspace.Record{{Entry: testRow(1)}, {Entry: testRow(3)}}
+		near, err := nearOf(t.Context(), ws, policy.Default(), "test", examples)
+		testkit.Same(t, "near", []string{"row00 (row01)", "row06 (row01)"}, near, err)
+		return nil
+	})
 }
 
 // TestSeeds: the first run has the seed that was given, and each of the others the next one.
