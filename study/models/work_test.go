@@ -576,6 +576,17 @@ func TestStaleExample(t *testing.T) {
 	}
 }
 
+// TestStaleExamples: examples that were all seen live too long ago are asked about at Reddit, and not missed.
+func TestStaleExamples(t *testing.T) {
+	at := rows(t, 4)
+	w, model := at.job(t, "examples", nil)
+	later := noon.Add(49 * time.Hour)
+	w.Now = func() time.Time { return later }
+	w.Refresh = func(_ context.Context, ws *workspace.Workspace) error { seen(t, ws, 4, later); return nil }
+	_, err := w.Do(t.Context(), nil)
+	testkit.Same(t, "asked", 2, len(model.Requests()), err)
+}
+
 // TestLimitHidesNothing: what the last answers bring counts more than that no further question may be asked.
 func TestLimitHidesNothing(t *testing.T) {
 	d := newDesk(rows(t, 8))
