@@ -117,6 +117,12 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		{"a file changed", func(s *site, _ *Config) {
 			testkit.OK(s, os.WriteFile(filepath.Join(s.ws.Dir(), state.DatasetDir, "README.md"), []byte("x"), 0o600))
 		}, "its files are not those"},
+		{"the first of its files changed", func(s *site, _ *Config) {
+			n, err := state.ReadNote[state.ExportNote](s.Context(), s.ws)
+			slices.Reverse(n.Files) // the card before the shards
+			testkit.OK(s, err, state.WriteNote(s.Context(), s.ws, n),
+				os.WriteFile(filepath.Join(s.ws.Dir(), state.DatasetDir, "README.md"), []byte("x"), 0o600))
+		}, "its files are not those"},
 		{"a row more is kept", func(s *site, _ *Config) {
 			testkit.OK(s, s.ws.SetResults(s.Context(),
 				[]manifest.Result{{Key: manifest.Key{ID: "few001"}, Split: "train", Outcome: manifest.Duplicate},
@@ -616,10 +622,15 @@ func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 		!strings.Contains(line, digest("original", ids[2])) {
 		t.Errorf("of an image that is held back: %s", line)
 	}
-	other := *s.rel
-	other.ManifestDigest = "x"
-	if _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil ||
-		!strings.Contains(err.Error(), otherVersion) {
-		t.Errorf("another edition: %v", err)
+	for name, change := range map[string]func(*manifest.Release){
+		"another edition":   func(r *manifest.Release) { r.Digest = "x" },
+		"other annotations": func(r *manifest.Release) { r.ManifestDigest = "x" },
+	} {
+		other := *s.rel
+		change(&other)
+		if _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil ||
+			!strings.Contains(err.Error(), otherVersion) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
