@@ -96,6 +96,8 @@ func TestChoose(t *testing.T) {
 	// Of several labels: a row with none is one of those that have to be there. None alone does not count as a label.
 	several, missing := tasks[0].choose(labelled(0, []int{0, 1}, []int{2}, []int{2}, []int{2}, []int{3}, nil), 3, "1")
 	testkit.Same(t, "missing", []string(nil), missing)
+	_, lack := tasks[0].choose(labelled(0, []int{0, 1}, []int{2}), 2, "1")
+	testkit.Same(t, "missing, where every row has a label", []string{"no label"}, lack)
 	var answers []string
 	for _, rec := range several {
 		answers = append(answers, tasks[0].answer(rec))
@@ -282,6 +284,11 @@ func TestSeeds(t *testing.T) {
 		seeds = append(seeds, body.Seed)
 	}
 	testkit.Same(t, "seeds", []int{5, 6, 7}, seeds)
+	for _, p := range c.parts { // others that are asked at the same time would get it
+		if turns := p.chat.Messages; turns[len(turns)-1].Image != nil {
+			t.Errorf("run %d keeps the picture of a row", p.Run)
+		}
+	}
 }
 
 // TestGiven: a label is taken from an answer that is ok alone, whatever the text of another one says.

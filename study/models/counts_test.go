@@ -222,13 +222,17 @@ func TestStill(t *testing.T) {
 		later  time.Duration
 		want   error
 	}{
-		"as it was":       {func(*workspace.Record) {}, 0, nil},
-		"no picture":      {func(r *workspace.Record) { r.Image = nil }, 0, errGone},
-		"no result":       {func(r *workspace.Record) { r.Result = nil }, 0, errGone},
-		"not kept":        {func(r *workspace.Record) { r.Result = &manifest.Result{Outcome: "duplicate"} }, 0, errGone},
-		"gone":            {func(r *workspace.Record) { r.Post.State = manifest.StateRemoved }, 0, errGone},
-		"another picture": {func(r *workspace.Record) { r.Image = &workspace.Image{SHA256: "2"} }, 0, errStale},
-		"seen long ago":   {func(*workspace.Record) {}, 1000 * time.Hour, errStale},
+		"as it was":  {func(*workspace.Record) {}, 0, nil},
+		"no picture": {func(r *workspace.Record) { r.Image = nil }, 0, errGone},
+		"no result":  {func(r *workspace.Record) { r.Result = nil }, 0, errGone},
+		"not kept":   {func(r *workspace.Record) { r.Result = &manifest.Result{Outcome: "duplicate"} }, 0, errGone},
+		"gone":       {func(r *workspace.Record) { r.Post.State = manifest.StateRemoved }, 0, errGone},
+		"another picture": {func(r *workspace.Record) {
+			img := *r.Image
+			img.SHA256 = "2"
+			r.Image = &img
+		}, 0, errStale},
+		"seen long ago": {func(*workspace.Record) {}, 1000 * time.Hour, errStale},
 	} {
 		rec, later := now, judge
 		tt.change(&rec)

@@ -12,6 +12,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/modelserver"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/study/endpoint"
@@ -174,7 +175,9 @@ func TestTasks(t *testing.T) {
 		tasks, err := Tasks(schema, []string{AllTasks}, t.TempDir())
 		testkit.OK(t, err)
 		var got []string
-		for _, task := range tasks {
+		for i, task := range tasks {
+			of, err := labels.NewTask(schema, schema.Tasks()[i])
+			testkit.Same(t, task.Category+": as it is scored", fmt.Sprintf("%+v", of), fmt.Sprintf("%+v", task.Task), err)
 			got = append(got, task.Category)
 			for _, word := range append(task.names(), `{"`+task.Category+`": `) {
 				if !strings.Contains(task.Prompt, word) {
@@ -205,6 +208,10 @@ func TestTasks(t *testing.T) {
 		}
 		testkit.Same(t, name, names[name], got)
 	}
+	topic, err := Tasks(other, []string{"topic"}, "")
+	testkit.Same(t, "the schema of several labels", `{"additionalProperties":false,"properties":{"topic":`+
+		`{"items":{"enum":["Apples"],"type":"string"},"type":"array"}},"required":["topic"],"type":"object"}`,
+		string(topic[0].schema()), err)
 	tasks, err := Tasks(manifest.FigSIM(), []string{"modality"}, "")
 	if err != nil || !strings.Contains(tasks[0].Prompt, "TASK: Modality. Which part of the meme") {
 		t.Errorf("a category that is not a task: %v, %+v", err, tasks)
