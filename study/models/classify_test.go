@@ -284,11 +284,20 @@ func TestSeeds(t *testing.T) {
 		seeds = append(seeds, body.Seed)
 	}
 	testkit.Same(t, "seeds", []int{5, 6, 7}, seeds)
-	for _, p := range c.parts { // others that are asked at the same time would get it
-		if turns := p.chat.Messages; turns[len(turns)-1].Image != nil {
-			t.Errorf("run %d keeps the picture of a row", p.Run)
+	at.in(t, func(ws *workspace.Workspace) error {
+		questions, err := c.Questions(t.Context(), ws, nil)
+		testkit.OK(t, err)
+		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
+			testkit.OK(t, err)
+			_, err = questions[0].Ask(t.Context(), rec, func() error { return nil })
+			testkit.OK(t, err)
 		}
-	}
+		// Others that are asked at the same time would get it.
+		if turns := c.parts[0].chat.Messages; turns[len(turns)-1].Image != nil {
+			t.Error("a question keeps the picture of a row")
+		}
+		return nil
+	})
 }
 
 // TestGiven: a label is taken from an answer that is ok alone, whatever the text of another one says.

@@ -252,6 +252,12 @@ func TestPaperPrompt(t *testing.T) {
 	if _, err := Tasks(manifest.FigSIM(), []string{"severity"}, PaperPrompts); err == nil {
 		t.Error("severity has a prompt of the paper")
 	}
+	// A folder of this name is not looked into.
+	t.Chdir(t.TempDir())
+	testkit.OK(t, os.Mkdir(PaperPrompts, 0o700),
+		os.WriteFile(filepath.Join(PaperPrompts, "severity.txt"), []byte("How severe?"), 0o600))
+	tasks, err = Tasks(manifest.FigSIM(), []string{AllTasks}, PaperPrompts)
+	testkit.Same(t, "the prompt of another task", "built-in", tasks[1].From, err)
 	var same []manifest.Label
 	for i, label := range paperLabels {
 		same = append(same, manifest.Label{Code: fmt.Sprint("P", i), Name: label})
