@@ -246,18 +246,30 @@ func checkRunPlan(h *history, retry string) {
 	}
 }
 
-// suppose makes the world one where what is not known to be gone is live, and each image lies where it was asked for
-// last.
+// suppose makes the world one where what is not known to be gone, by an answer or a tombstone, is live, and each image
+// lies where it was asked for last.
 func (h *history) suppose(s inventory, retry string) {
 	h.Helper()
 	h.do("host ok i.redd.it")
+	stones := map[string]bool{}
+	h.read(func(ctx context.Context, ws *workspace.Workspace) {
+		all, err := ws.Tombstones(ctx)
+		testkit.OK(h, err)
+		for _, t := range all {
+			stones[string(t.ID)] = !t.Readmitted
+		}
+	})
 	for _, row := range h.rows {
 		rec := s.records[row]
-		if rec.Post.State.Gone() {
-			continue
-		}
 		id, i := splitRow(row)
 		p := h.post(id)
+		switch {
+		case rec.Post.State.Gone():
+			continue
+		case rec.Post.State == "" && stones[id]: // an edition that lacked it forgot the answer
+			p.state = "moderator"
+			continue
+		}
 		p.state, p.images[i] = "live", ""
 		source := ""
 		if rec.Image != nil {
