@@ -104,7 +104,7 @@ type run struct {
 	wrote   bool                // the dataset has exactly what was decided
 	cleared bool                // what must go has gone from dataset, shards and copies
 	spent   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
-	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before and Stay
+	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before, Stay, Left
 }
 
 func newRun(c Config) *run {
@@ -327,7 +327,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
 	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
 	sum.Copies, sum.Hosts, sum.LeftManifest, sum.FilesGone = r.copies, r.hosts, r.out.LeftManifest, r.out.FilesGone
-	sum.Strays = r.out.Strays
+	sum.Strays, sum.Left = r.out.Strays, r.out.Left
 	return sum, err
 }
 

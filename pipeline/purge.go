@@ -97,6 +97,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	out.Summary.Back, out.Summary.ReportGone = len(s.back), reported
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
+	out.Summary.Left = r.out.Left
 	return out, errors.Join(failed, err)
 }
 

@@ -138,6 +138,7 @@ func (r *run) clearDataset(ctx context.Context) error {
 	if len(r.out.Stay) == 0 { // else the job has said which rows it would not let go
 		r.out.Stay = out.Stay
 	}
+	r.out.Left = append(r.out.Left, out.Left...)
 	// The outcomes first: killed after them, they say of some rows that these are gone while the dataset still has
 	// them.
 	if err := out.Store(ctx, r.Workspace); err != nil {

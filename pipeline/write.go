@@ -122,6 +122,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		r.out.Stay = d.Leave
 		return nil
 	}
+	r.out.Left = d.Leave
 	// The outcomes first, then the files. Killed in between, they say of some rows that these are gone or kept while
 	// the dataset is still the old one, and the end of the next job makes them agree.
 	if err := d.Store(ctx, r.Workspace); err != nil {

@@ -47,6 +47,7 @@ type Summary struct {
 	// row. They are somebody's own, and stay.
 	Strays           []string         `json:"strays_with_rows,omitempty"`
 	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
+	Left             []Count          `json:"taken_out,omitempty"`     // rows that left for anything but a removal
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
 	MassRemoval      bool             `json:"mass_removal"`         // some are withheld until they are confirmed

@@ -24,6 +24,7 @@ type TakenOut struct {
 	Results []manifest.Result // in manifest order
 	Leave   map[string]bool   // rows that must not be in the dataset any more
 	Stay    []Count           // rows that stay because too many would leave for anything but a removal
+	Left    []Count           // rows that leave for anything but a removal
 	changed bool
 }
 
@@ -114,11 +115,12 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 		}
 		out.Results, stored = append(out.Results, now), append(stored, was)
 	}
-	counts := counting{}
+	counts, leaving := counting{}, counting{}
 	for _, n := range others {
 		res := &out.Results[n]
 		if confirmed || !TooMany(len(others), len(rows)) {
 			left[res.Key] = true
+			leaving.add(*res)
 			continue
 		}
 		counts.add(*res)
@@ -127,7 +129,7 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			*res = *was
 		}
 	}
-	out.Stay = counts.list()
+	out.Stay, out.Left = counts.list(), leaving.list()
 	for n := range out.Results {
 		res := &out.Results[n]
 		// Near is not transitive: who takes the place of one that left, the next run decides among all.
