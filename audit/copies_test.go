@@ -9,6 +9,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -37,16 +38,19 @@ func TestLeftOfAKilledExport(t *testing.T) {
 	}
 }
 
-// TestCopyThatIsNamed: a registered copy that the auditor names as well is looked at once.
+// TestCopyThatIsNamed: a registered copy, or the workspace, that the auditor names as well is looked at once.
 func TestCopyThatIsNamed(t *testing.T) {
 	w := newWorld(t, false, false)
 	link := filepath.Join(w.dir, "link")
 	testkit.OK(t, os.Symlink(w.copied, link))
 	want := w.audit(t, w.ws)
-	for _, name := range []string{w.copied, link, filepath.Join(w.copied, "README.md")} {
+	in := map[string]string{w.copied: "registered copy " + w.copied, link: "registered copy " + w.copied,
+		filepath.Join(w.copied, "README.md"): "registered copy " + w.copied, w.ws: "workspace " + w.ws,
+		filepath.Join(w.ws, state.ImagesDir): "workspace " + w.ws}
+	for name, where := range in {
 		r := w.audit(t, w.ws, name)
 		testkit.Same(t, name+": places", want.Scope.Looked, r.Scope.Looked)
-		if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "lies in the registered copy "+w.copied) {
+		if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "lies in the "+where) {
 			t.Errorf("%s: notes %q", name, said)
 		}
 	}

@@ -81,8 +81,9 @@ func (a *audit) scanAll(ctx context.Context) error {
 		err = errors.Join(a.inWorkspace(ctx, look), a.inCopies(ctx, look))
 	}
 	for _, name := range a.Files {
-		if dir := a.copyWith(name); dir != "" {
-			a.note("%s lies in the registered copy %s, and is looked at there", name, dir)
+		if l := a.lookedAtWith(name); l != nil {
+			where := map[PlaceKind]string{InCopy: "registered copy", InWorkspace: "workspace"}[l.Kind]
+			a.note("%s lies in the %s %s, and is looked at there", name, where, l.Where)
 			continue
 		}
 		a.enter(InNamed, filepath.ToSlash(name))
@@ -94,21 +95,21 @@ func (a *audit) scanAll(ctx context.Context) error {
 	return a.resolve(ctx)
 }
 
-// copyWith returns the registered copy that was looked at and that has a named file or folder; "" for none. Where the
-// auditor says what columns mean, a named file is looked at by itself.
-func (a *audit) copyWith(name string) string {
+// lookedAtWith returns the workspace or the registered copy that was looked at and that has a named file or folder; nil
+// for none. Where the auditor says what columns mean, a named file is looked at by itself.
+func (a *audit) lookedAtWith(name string) *Looked {
 	if a.Columns != (ScanColumns{}) {
-		return ""
+		return nil
 	}
 	named, err := realPath(name)
 	for _, l := range a.report.Scope.Looked {
 		dir, wrong := realPath(l.Where)
-		if l.Kind == InCopy && err == nil && wrong == nil && (named == dir ||
+		if l.Kind != InNamed && err == nil && wrong == nil && (named == dir ||
 			strings.HasPrefix(named, dir+string(filepath.Separator))) {
-			return l.Where
+			return &l
 		}
 	}
-	return ""
+	return nil
 }
 
 // realPath is a whole path without links.
