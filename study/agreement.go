@@ -98,7 +98,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		like, annotators, out.LeftOut, out.SeveralSign = read.like, read.answers, read.leftOut, read.several
 		out.Order, out.Own = "of --columns", a.Release == ""
 	case len(files) == 1:
-		export, err := readExport(files[0], batch, like)
+		export, err := readExport(ctx, files[0], batch, like)
 		if err != nil {
 			return out, err
 		}
@@ -204,7 +204,7 @@ func leaveUnknown(ctx context.Context, r *manifest.Release, annotators []labels.
 	return len(unknown), nil
 }
 
-func readExport(file, batch string, like *manifest.Release) (out argilla.Export, err error) {
+func readExport(ctx context.Context, file, batch string, like *manifest.Release) (out argilla.Export, err error) {
 	if strings.ToLower(filepath.Ext(file)) != ".json" {
 		return out, userfile.Wrong("%s alone is no export of Argilla (.json): name a table for each annotator, or the "+
 			"columns of annotators in one table (--columns NAME,NAME)", file)
@@ -213,7 +213,7 @@ func readExport(file, batch string, like *manifest.Release) (out argilla.Export,
 	if err == nil {
 		defer f.Close()
 		reader := argilla.New(batch, like)
-		err = reader.Read(f, file)
+		err = reader.Read(ctx, f, file)
 		out = reader.Export()
 	}
 	if err != nil {

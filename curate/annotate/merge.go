@@ -223,7 +223,7 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 		if strings.ToLower(filepath.Ext(file)) == ".json" {
 			f, _, err := userfile.Open(file)
 			if err == nil {
-				err = errors.Join(answers.Read(f, file), f.Close())
+				err = errors.Join(answers.Read(ctx, f, file), f.Close())
 			}
 			failed = append(failed, err)
 			continue

@@ -3,6 +3,7 @@ package argilla
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,14 +77,14 @@ func (a *Reader) Export() Export {
 // with one of the names of manifest.NameOfID, else the record's own id; metadata such as image can say which image it
 // is (manifest.Images). The answers of a record whose metadata say that it is no answer are left out. A record whose
 // metadata and fields name a comment or another post is refused as the row of a table is (manifest.Beside), and so is
-// one whose own id is that of another record's post. Suggestions are a model's and are not read. Errors are
-// *manifest.Problems that name each record, and never hold the id of a user.
-func (a *Reader) Read(in io.Reader, file string) error {
+// one whose own id is that of another record's post, or of another one of the release. Suggestions are a model's and are
+// not read. Errors are *manifest.Problems that name each record, and never hold the id of a user.
+func (a *Reader) Read(ctx context.Context, in io.Reader, file string) error {
 	a.file, a.records, a.answers, a.problems, a.images = file, 0, 0, manifest.Problems{}, manifest.Images{}
 	a.beside, a.ids = manifest.Beside{}, nil
 	a.seen = make(map[manifest.Key]bool)
 	limited := &io.LimitedReader{R: userfile.Text(in), N: a.most}
-	err := a.read(json.NewDecoder(limited))
+	err := a.read(ctx, json.NewDecoder(limited))
 	a.out.Records += a.records
 	switch {
 	case err != nil && limited.N <= 0: // the decoder failed at the limit, not at a fault of the file
@@ -110,7 +111,7 @@ type argillaResponse struct {
 	Value  any    `json:"value"`
 }
 
-func (a *Reader) read(d *json.Decoder) error {
+func (a *Reader) read(ctx context.Context, d *json.Decoder) error {
 	if first, err := d.Token(); err != nil || first != json.Delim('[') {
 		return a.fail("the file is not an Argilla export: it does not hold a list of records", exportAgain)
 	}
@@ -142,16 +143,30 @@ func (a *Reader) read(d *json.Decoder) error {
 		a.problems.Add(mixed)
 	}
 	a.problems.Join(a.beside.Comments())
-	a.judgeOwnIDs()
+	if err := a.judgeOwnIDs(ctx); err != nil {
+		return err
+	}
 	return a.problems.Err()
 }
 
 // judgeOwnIDs refuses records whose own ids are those of posts, and of other ones than theirs: metadata that slipped by
-// a row look so. What else an own id is, such as a number or a name, says nothing.
-func (a *Reader) judgeOwnIDs() {
+// a row look so. What else an own id is, such as a number or a name, says nothing. The posts are those of the other
+// records and of the release.
+func (a *Reader) judgeOwnIDs(ctx context.Context) error {
+	if len(a.ids) == 0 {
+		return nil
+	}
 	posts := make(map[manifest.PostID]bool)
 	for key := range a.seen {
 		posts[key.ID] = true
+	}
+	if a.release.ManifestPath != "" { // else it is a schema alone
+		for e, err := range a.release.Entries(ctx) {
+			if err != nil {
+				return userfile.Faulty(err)
+			}
+			posts[e.ID] = true
+		}
 	}
 	for _, own := range a.ids {
 		if own.sure || posts[own.id] {
@@ -160,6 +175,7 @@ func (a *Reader) judgeOwnIDs() {
 				Hint: "correct the metadata, or give the records ids that are not those of posts"})
 		}
 	}
+	return nil
 }
 
 // readRecord reads one record. A key that stands twice in it, such as a question, could be read in two ways.

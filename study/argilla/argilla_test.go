@@ -1,8 +1,11 @@
 package argilla
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +33,7 @@ const export = `[{"id": "5d1f0c2e-8a55-4f3c-9f3e-2f60b2a3c111", "fields": {"imag
 func readExport(text string, most int64) (Export, error) {
 	a := New("post_id", manifest.BuiltIn())
 	a.most = most
-	err := a.Read(strings.NewReader(text), "e.json")
+	err := a.Read(context.Background(), strings.NewReader(text), "e.json")
 	return a.Export(), err
 }
 
@@ -140,14 +143,32 @@ func TestArgillaFiles(t *testing.T) {
 		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
 	}
 	a := New("", manifest.BuiltIn())
-	testkit.OK(t, a.Read(strings.NewReader("\ufeff["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
-	testkit.OK(t, a.Read(strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
+	testkit.OK(t, a.Read(t.Context(), strings.NewReader("\ufeff["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
+	testkit.OK(t, a.Read(t.Context(), strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
 	one := labels.Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
 	two := labels.Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
 	testkit.Same(t, "annotators", []labels.Answers{one, two}, a.Export().Annotators)
-	err := a.Read(strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
+	err := a.Read(t.Context(), strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
 	if text := fmt.Sprint(err); !strings.Contains(text, "3.json: record 1: one user answered") || !strings.Contains(text, `record 2: "SS9" is not`) {
 		t.Errorf("two faults: %v", err)
+	}
+}
+
+// TestOwnIDOfARelease: a record whose own id is that of another post of the release is refused, whichever records there
+// are.
+func TestOwnIDOfARelease(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "m.csv")
+	testkit.OK(t, os.WriteFile(file, []byte("id,severity\nabc123,SS1\nabc124,SS2\n"), 0o600))
+	release, err := manifest.OpenTable(file, manifest.BuiltIn(), manifest.Options{})
+	testkit.OK(t, err)
+	for own, want := range map[string]string{"abc123": "record 1: its own id is that of post abc123", "row1": "",
+		"abc125": ""} {
+		text := `[{"id": "` + own + `", "metadata": {"post_id": "abc124"}, "responses": {"severity": [` +
+			`{"value": "SS1", "user_id": 1}]}}]`
+		err := New("", release).Read(t.Context(), strings.NewReader(text), "e.json")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", own, err, want)
+		}
 	}
 }
 
