@@ -43,6 +43,13 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	return &s, nil
 }
 
+// CheckRevocations says why a release's list of revocations cannot be trusted, or returns nil. Every grant is refused
+// beside one that cannot.
+func CheckRevocations(list SignedFile, signers []Signer) *GrantFault {
+	_, _, fault := open(list, RevocationsNamespace, signers, getCurrent, parseRevocations)
+	return fault
+}
+
 // OpenLift reads a statement and decides whether it counts for a release at a time: one of the signers signed these
 // very bytes for this purpose, and it names this release and no future time. A clock may be wrong by five minutes.
 func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {

@@ -48,7 +48,10 @@ func (p *publishing) copied() (items []Item, err error) {
 			item.Values = othersLines(text, strings.HasSuffix(f.Name, manifest.SignatureSuffix))
 		}
 		item.Different = len(item.Values)
-		if item.Different == 0 {
+		if f.Name == manifest.RevocationsName {
+			item.look("", p.distrust(text))
+		}
+		if item.Different+len(item.Looks) == 0 {
 			continue
 		}
 		if f.Name != PolicyName { // which most releases have, and few lines of it are of anybody
@@ -60,6 +63,21 @@ func (p *publishing) copied() (items []Item, err error) {
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+// distrust says why no grant will count beside a list of revocations; "" where one can.
+func (p *publishing) distrust(list []byte) string {
+	signers, err := policy.ParseSigners(p.Release.Signers)
+	if err != nil {
+		return "makes every grant invalid: no signer can be read"
+	}
+	// A signature that is missing is none.
+	signature, _ := os.ReadFile(filepath.Join(p.temp, manifest.RevocationsName+manifest.SignatureSuffix))
+	file := policy.SignedFile{Name: manifest.RevocationsName, Body: list, Signature: signature}
+	if fault := policy.CheckRevocations(file, signers); fault != nil {
+		return "makes every grant invalid: " + fault.Detail
+	}
+	return ""
 }
 
 // lookOfLine judges a line and each text in quotes that it has.

@@ -285,9 +285,18 @@ func (p *publishing) annotate(ctx context.Context) error {
 	return p.writeBytes(ctx, manifest.SettingsName, again.Settings)
 }
 
-// stones are the tombstones that hold, the oldest first.
+// maxAhead is how far clocks and time zones may differ.
+const maxAhead = 24 * time.Hour
+
+// stones are the tombstones that hold, the oldest first. One of the future is a slip of whoever wrote it.
 func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
 	stones := slices.Clone(p.Config.Tombstones)
+	for _, t := range stones {
+		if t.Time.After(p.Now.Add(maxAhead)) {
+			return nil, userfile.Wrong("%s: the tombstone of %s is of %s, which is in the future: correct its time",
+				manifest.TombstonesName, t.ID, t.Time.UTC().Format(time.RFC3339))
+		}
+	}
 	if p.Workspace != nil {
 		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
 		if err != nil {

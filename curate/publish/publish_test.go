@@ -26,7 +26,8 @@ func published(t *testing.T, files map[string]string, change func(*Config)) (map
 	}
 	r, err := manifest.Open(dir, manifest.Options{})
 	testkit.OK(t, err)
-	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3"}
+	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3",
+		Now: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
 	if change != nil {
 		change(&c)
 	}

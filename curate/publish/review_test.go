@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,7 +29,8 @@ func examined(t *testing.T, files map[string]string, change func(*Config)) (Revi
 	}
 	r, err := manifest.Open(dir, manifest.Options{})
 	testkit.OK(t, err)
-	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3"}
+	c := Config{Release: r, Policy: policy.Default(), To: filepath.Join(t.TempDir(), "out"), Tool: "1.2.3",
+		Now: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
 	if change != nil {
 		change(&c)
 	}
@@ -241,7 +243,8 @@ func TestExamineCopied(t *testing.T) {
 			`name = "gone", meaning = "Anna Schmidt drew it"` +
 			` | # decided by anna.schmidt@example.org looks like a mail address | filter.mode = "drop" # as CORP\jkim545 said looks like ` +
 			`the name of an account | meaning = "Anna Schmidt drew it" looks like the name of a person`,
-		"revocations.json | texts | note, x, by, jkim545-anna.schmidt, Anna left, zone | " + whole +
+		"revocations.json | texts | note, x, by, jkim545-anna.schmidt, Anna left, zone | " +
+			"makes every grant invalid: no signer can be read | " + whole +
 			" | jkim545-anna.schmidt looks like the name of a person | Anna left looks like the name of a person",
 		"revocations.json.sig | lines that are not the program's | by Anna Schmidt | " + whole + " | by Anna Schmidt looks like the name of a person",
 		`answers of the datasheet | texts of the maintainers | motivation.purpose "Asked by jkim545\nand others" | ` +

@@ -206,6 +206,9 @@ func TestRefusesHalf(t *testing.T) {
 		{"a post without a split", two, func(c *Config) { c.Splits = map[manifest.PostID]string{"abc1": "train"} },
 			"--split: the file does not name the split of abc2"},
 		{"revocations without a signature", with("gone.json", "{}"), nil, ""},
+		{"a tombstone of the future", two, func(c *Config) {
+			c.Tombstones = []manifest.Tombstone{{ID: "abc1", State: manifest.StateRemoved, Time: c.Now.AddDate(1, 0, 0)}}
+		}, "the tombstone of abc1 is of 2027-11-27T12:00:00Z, which is in the future"},
 		{"no revocations, though the release names them", with("gone.json", "{}"),
 			func(c *Config) { c.Release.RevocationsPath += "x" }, "gone.jsonx"},
 		{"no policy, though the release had one", two, func(c *Config) { c.Release.PolicyPath = "none.toml" }, "none.toml"},
