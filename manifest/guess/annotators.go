@@ -85,7 +85,7 @@ func (d *guesser) countLabels(c *surveyed) map[string]int {
 func SharedLabel(text string) string {
 	text = strings.TrimSpace(text)
 	if n, isNumber := value.Number(text); isNumber && !isCode(text) {
-		return strconv.FormatFloat(n, 'g', -1, 64)
+		return strconv.FormatFloat(n+0, 'g', -1, 64) // -0 is 0
 	}
 	return value.Fold(plainSigns(text))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 )
 
@@ -226,5 +227,20 @@ func TestLabelGroups(t *testing.T) {
 	want := []string{"id", "seen", "final"}
 	if diff := cmp.Diff(want, d.Example[0]); diff != "" || len(d.Annotators) != 1 {
 		t.Errorf("annotators %v; columns (-want +got):\n%s", d.Annotators, diff)
+	}
+}
+
+// TestSameNumber: spellings of one number are one label, and numbers that a float64 cannot tell apart are not.
+func TestSameNumber(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"1", "1.0", true}, {"1", "1.000000000000000000", true}, {"1e3", "1000", true}, {"0", "-0.0", true},
+		{"1234567890123456788", "1234567890123456789", false}, {"9007199254740992", "9007199254740993", false},
+		{"0.1", "0.10000000000000000001", false}, {"1e-400", "0", false}, {"123456789012345", "123456789012345.0", true},
+	} {
+		testkit.Same(t, test.a+" and "+test.b, test.same, sameLabel(test.a, test.b))
+		testkit.Same(t, test.a+" and "+test.b+" in several columns", test.same, SharedLabel(test.a) == SharedLabel(test.b))
 	}
 }

@@ -592,10 +592,23 @@ func sameLabel(a, b string) bool {
 	return isNumber && both && n == other && !isCode(a) && !isCode(b)
 }
 
-// isCode reports whether a number may be a code that would not be the same without the zeros before it or at its end.
+// isCode reports whether a number may be a code that would not be the same without the zeros before it or at its end,
+// or has more digits than a float64 holds, as ids of other sites do.
 func isCode(number string) bool {
 	n, _ := value.Number(number)
-	return beginsOddly(strings.TrimPrefix(number, "+")) || n != math.Trunc(n) && value.EndsInZero(number)
+	return beginsOddly(strings.TrimPrefix(number, "+")) || n != math.Trunc(n) && value.EndsInZero(number) ||
+		!isExact(number, n)
+}
+
+// isExact reports whether a float64 tells a number from every other one with as many digits.
+func isExact(number string, n float64) bool {
+	const most = 15 // digits that every float64 keeps (DBL_DIG of IEEE 754)
+	mantissa, _, _ := strings.Cut(value.FoldASCII(number), "e")
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(mantissa, "0")
+	}
+	digits := strings.TrimLeft(strings.ReplaceAll(strings.TrimLeft(mantissa, "+-"), ".", ""), "0")
+	return len(digits) <= most && (n != 0 || digits == "")
 }
 
 // addCell adds the labels of a cell. It says why they cannot be labels, to go on from "the value", or "".
