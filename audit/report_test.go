@@ -88,6 +88,24 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// TestNextOfAPass: a PASS by tombstones alone says of how many posts it says nothing.
+func TestNextOfAPass(t *testing.T) {
+	asked := []*AuditedPost{{ID: "p2", Standing: Standing{State: manifest.StateLive}}}
+	for _, tt := range []struct {
+		mode  string
+		posts []*AuditedPost
+		want  string
+	}{
+		{"offline", []*AuditedPost{{ID: "p2"}, {ID: "p3"}}, "This says nothing of the 2 posts without a tombstone: " +
+			"the same command with --approval REF instead of --offline asks Reddit."},
+		{"offline", asked, "Nothing is to be done. Later deletions need another audit: the same command later, with " +
+			"--approval REF instead of --offline."},
+		{"live", asked, "Nothing is to be done. Later deletions need another audit: the same command later."},
+	} {
+		testkit.Same(t, tt.mode, tt.want, Report{Verdict: Pass, Who: Auditor{Mode: tt.mode}, Posts: tt.posts}.Next())
+	}
+}
+
 // TestHeldBack: what is held back has one word, and the time by which somebody decides about it.
 func TestHeldBack(t *testing.T) {
 	since := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

@@ -45,6 +45,7 @@ type StatementCheck struct {
 	Says      []string  `json:"says"`            // what the verdict means and rests on; empty if something is wrong
 	Key       string    `json:"key_fingerprint"` // that signed it; empty without a signature
 	Stamp     Stamp     `json:"time_stamp,omitzero"`
+	Stamped   bool      `json:"stamped,omitempty"`  // a time stamp lies beside it, whether it holds or not
 	Recorded  any       `json:"recorded,omitempty"` // a bool, where a log was looked at
 	Holds     bool      `json:"holds"`              // it is signed, and nothing is wrong with it
 	What      string    `json:"what"`               // what is wrong; empty for nothing
@@ -129,6 +130,7 @@ func CheckStatement(ctx context.Context, file, log string, roots func() (*x509.C
 	}
 	// A statement need not have a time stamp.
 	if stamp, err := userfile.Read(file + StampSuffix); !errors.Is(err, fs.ErrNotExist) {
+		s.Stamped = true
 		trusted, wrong := roots()
 		err = cmp.Or(err, wrong)
 		if err == nil {

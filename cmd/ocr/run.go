@@ -110,7 +110,7 @@ const rootHelp = `Read the text of images (JPEG, PNG, GIF, WebP) with Tesseract 
 
 Each image is read as rehydrate reads it: with the same limits, lines and dictionary. Name
 images or folders of images; - is one image on stdin. Images are recognised by their content,
-not by their names, and turned upright as their EXIF says.
+not by their names, and a JPEG is turned upright as its EXIF says.
 
 With several images, a line "==> FILE <==" comes before the text of each. --json prints for
 each image file, text, confidence and words; a word has text, confidence (0 to 100), box [x, y,
