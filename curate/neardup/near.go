@@ -68,8 +68,9 @@ type Summary struct {
 	Words      int            `json:"words,omitempty"` // 0 where no text was compared
 	Guard      bool           `json:"guard"`
 	TextFrom   string         `json:"text_from,omitempty"`
-	WithText   int            `json:"with_text"`    // readable pictures that have words
-	NotFound   int            `json:"texts_unused"` // texts of the file that belong to no picture
+	WithText   int            `json:"with_text"`     // readable pictures that have words
+	NotFound   int            `json:"texts_unused"`  // texts of the file that belong to no picture
+	NoText     int            `json:"texts_missing"` // readable pictures of which the file of texts does not say which words they have
 	Hash       string         `json:"hash"`
 	Written    []string       `json:"written"`
 	Shown      int            `json:"shown"`      // pictures on the contact sheet
@@ -90,6 +91,8 @@ type scanned struct {
 	found dedupe.Decision // zero without an item
 	of    *scanned        // the kept picture that it is near; nil when it is kept
 	shown *shownPicture   // on the contact sheet; nil when it is not
+	// noText says that it is not known which words it has; it is compared as one without any.
+	noText bool
 }
 
 // Open finds the pictures, reads the texts and makes sure that an answer can be written. Its errors are about what the
@@ -135,7 +138,8 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 // groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
 	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) *scanned {
-		s.all = append(s.all, &scanned{name: p.Name, item: dedupe.Item{Tokens: s.tokensOf(p)}})
+		tokens, known := s.tokensOf(p)
+		s.all = append(s.all, &scanned{name: p.Name, item: dedupe.Item{Tokens: tokens}, noText: !known})
 		return s.all[p.Index]
 	}, s.scan); err != nil {
 		return Summary{}, err
@@ -183,15 +187,15 @@ func (s *Search) each(ctx context.Context, stage string, total int, pick func(pi
 	})
 }
 
-// tokensOf are the words of a picture's text.
-func (s *Search) tokensOf(p pictures.Picture) []string {
+// tokensOf are the words of a picture's text; known is false where the file of texts has none for it.
+func (s *Search) tokensOf(p pictures.Picture) (words []string, known bool) {
 	switch {
 	case s.Rule.ImageOnly:
-		return nil
+		return nil, true
 	case s.texts != nil:
 		return s.texts.of(p)
 	}
-	return allWords(p.Text)
+	return allWords(p.Text), true
 }
 
 // scan hashes one picture. Whatever is wrong with it is a fault; the error is the context's.
@@ -268,6 +272,9 @@ func (s *Search) summary(spared int) Summary {
 		}
 		if len(one.item.Tokens) > 0 {
 			sum.WithText++
+		}
+		if one.noText {
+			sum.NoText++
 		}
 		if one.of != nil {
 			sum.Duplicates++

@@ -22,6 +22,7 @@ import (
 // texts are the words of a file of texts.
 type texts struct {
 	tokens map[string][]string // by the cleaned name of the picture
+	unread map[string]bool     // likewise, those whose text could not be read
 	used   map[string]bool
 	call   func(pictures.Picture) []string // what the texts may call a picture, the first that they have counts
 }
@@ -57,15 +58,16 @@ func (t *texts) fit(names []string, folder string) {
 	}
 }
 
-// of returns the words of a picture: those of the first of its names that has some.
-func (t *texts) of(p pictures.Picture) []string {
+// of returns the words of a picture: those of the first of its names that has some. known is false where the file does
+// not say which words it has.
+func (t *texts) of(p pictures.Picture) (words []string, known bool) {
 	for _, key := range t.call(p) {
 		if t.has(key) {
 			t.used[cleanName(key)] = true
-			return t.tokens[cleanName(key)]
+			return t.tokens[cleanName(key)], !t.unread[cleanName(key)]
 		}
 	}
-	return nil
+	return nil, false
 }
 
 func (t *texts) has(key string) bool {
@@ -102,7 +104,7 @@ func readTexts(path string) (*texts, error) {
 }
 
 func parseTexts(r io.Reader, path string) (*texts, error) {
-	t := &texts{tokens: map[string][]string{}, used: map[string]bool{}}
+	t := &texts{tokens: map[string][]string{}, used: map[string]bool{}, unread: map[string]bool{}}
 	in := bufio.NewReader(r)
 	userfile.SkipMark(in)
 	head, err := in.Peek(1024)
@@ -188,6 +190,7 @@ func (t *texts) readJSON(r io.Reader) (line int, err error) {
 			err = t.add(l.File, allWords(*l.Text))
 		case l.Error != nil:
 			err = t.add(l.File, nil)
+			t.unread[cleanName(l.File)] = true
 		default:
 			err = errors.New("it has no text")
 		}
