@@ -54,6 +54,7 @@ type past struct {
 	heardAt        time.Time
 	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
 	buried         time.Time // that of the last tombstone on record
+	elsewhere      bool      // a statement for another edition of the release lifted it
 }
 
 // An edition is that of the release of which the last job of a log was, and the record since which it is.
@@ -403,7 +404,7 @@ func (a *audit) replay(e auditlog.Event) {
 		case auditlog.Withheld, auditlog.Confirmed:
 			was.withheld = e.Kind == auditlog.Withheld
 		case auditlog.Buried:
-			was.stone, was.withheld, was.buried = &seq, false, e.Since
+			was.stone, was.withheld, was.buried, was.elsewhere = &seq, false, e.Since, false
 		case auditlog.Readmitted:
 			was.stone = nil
 			if e.Verdict == auditlog.Revoked {
@@ -413,8 +414,10 @@ func (a *audit) replay(e auditlog.Event) {
 			// A statement that this release does not accept lifts nothing, whoever applied it, nor a tombstone that it
 			// does not name.
 			l, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now())
-			if err == nil && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
-				was.stone = nil
+			fault, _ := errors.AsType[*policy.GrantFault](err)
+			other := fault != nil && fault.Reason == "wrong_release" && l.Release.Name == a.Release.Name
+			if (err == nil || other) && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
+				was.stone, was.elsewhere = nil, other
 			}
 		case auditlog.Fetch:
 			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256),
@@ -556,6 +559,9 @@ func (a *audit) compare(e *evidence, was past) {
 	// The log is signed and the state is not, so the log is believed.
 	stone := was.stone
 	switch {
+	case was.elsewhere && e.stone == nil && e.published == nil:
+		a.open(state.AuditDir, "audit with the edition that the statement names, or have it written for this one",
+			"the tombstone of %s was lifted by a statement for another edition of the release", id)
 	case stone != nil && e.stone == nil:
 		a.changed(id, state.StateFile, doRun,
 			"the log has a tombstone of the post (record %d), this release accepts no statement that lifts it, and the "+

@@ -51,7 +51,8 @@ func CheckRevocations(list SignedFile, signers []Signer) *GrantFault {
 }
 
 // OpenLift reads a statement and decides whether it counts for a release at a time: one of the signers signed these
-// very bytes for this purpose, and it names this release and no future time. A clock may be wrong by five minutes.
+// very bytes for this purpose, and it names this release and no future time. A clock may be wrong by five minutes. One
+// for another release or edition (wrong_release) comes with its fault: its signature holds.
 func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now time.Time) (Lift, Signer, *GrantFault) {
 	l, signer, fault := open(file, LiftNamespace, signers, askForLift, parseLift)
 	switch {
@@ -64,10 +65,10 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s",
 			stamp(l.Asserted))
 	}
-	if fault != nil {
+	if fault != nil && fault.Reason != "wrong_release" {
 		return Lift{}, signer, fault
 	}
-	return l, signer, nil
+	return l, signer, fault
 }
 
 // open verifies a file and reads it; again says what to ask for when it is malformed. Only the signers' own keys
