@@ -193,18 +193,19 @@ type step struct {
 
 func (s *scale) steps() []step {
 	release, gone := s.in("release"), string(specks(1)[0].ID)
-	online := func(args ...string) []string { return append(args, s.network...) }
+	local := func(args ...string) []string { return append(args, "-w", s.in("ws")) }
+	online := func(args ...string) []string { return local(append(args, s.network...)...) }
 	return []step{
 		{"run: ask and fetch", 1, online("cluster", "split", release, "--shards", "1")},
-		{"run: read", 0, []string{"cluster", "work", "--shard", "0/1", "--workers", "2"}},
+		{"run: read", 0, local("cluster", "work", "--shard", "0/1", "--workers", "2")},
 		{"run: ask again, decide, export", 1, online("cluster", "merge", release)},
 		{"run again", 1, online("run", release)},
 		{"recheck", 1, online("recheck", release)},
-		{"status", 0, []string{"status"}},
-		{"report", 0, []string{"report"}},
-		{"verify", 0, []string{"verify"}},
-		{"audit --offline", 0, []string{"audit", release, "--offline"}},
-		{"export", 0, []string{"export", release, "--out", s.in("copy"), "--note", "a measurement"}},
+		{"status", 0, local("status")},
+		{"report", 0, local("report")},
+		{"verify", 0, local("verify")},
+		{"audit --offline", 0, local("audit", release, "--offline")},
+		{"export", 0, local("export", release, "--out", s.in("copy"), "--note", "a measurement")},
 		{"diff", 0, []string{"diff", s.in("ws"), s.in("copy")}},
 		{"purge of one post", 1, online("purge", release, "--id", gone)},
 	}
@@ -213,7 +214,7 @@ func (s *scale) steps() []step {
 // measure does all steps, and returns a line of figures for each, for the emulator and for the files.
 func (s *scale) measure(posts int) (lines []figures) {
 	for _, step := range s.steps() {
-		cmd := exec.Command("measured", append(step.args, "-w", s.in("ws"))...)
+		cmd := exec.Command("measured", step.args...)
 		cmd.Env = s.env
 		out, err := cmd.CombinedOutput()
 		if code := cmd.ProcessState.ExitCode(); code != exitDone && code != exitRetry {
