@@ -237,7 +237,7 @@ var pageWorlds = map[string]func(w *pageWorld){
 				demoPolicy)
 		}
 		w.file("grant.json")
-		w.file("guarded-1/revocations.json")
+		w.file("guarded/revocations.json")
 	},
 }
 
