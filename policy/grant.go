@@ -108,7 +108,7 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 		return refuse(WrongRelease, "name the release that the grant is for, or "+askAgain,
 			"the grant is for the release %q, this one is %q", g.Release.Name, r.Name)
 	case g.Release.Digest != r.Digest:
-		return refuse(WrongRelease, "get the release as it was when the grant was written, or "+askAgain,
+		return refuse(WrongRelease, askAgain,
 			"the grant is for other files of the release %q: it names the digest %s, these have %s",
 			r.Name, g.Release.Digest, r.Digest)
 	case !g.Purpose.Academic || g.Purpose.Commercial:
