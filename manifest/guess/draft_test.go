@@ -144,8 +144,9 @@ func TestInitGuesses(t *testing.T) {
 
 // TestSettingsNameNobody: release.toml repeats neither names of files nor names of columns that may be a person's.
 func TestSettingsNameNobody(t *testing.T) {
-	path := file(t, "anna_labels.csv", "id,mood,label anna.schmidt@uni.edu,tag\nabc,sad,1,a\nabd,glad,0,b\nabe,sad,0,"+
-		strings.Repeat("z", 65)+"\nabf,glad,1,c\nabg,sad,1,a\n")
+	const words = "what somebody wrote in six or more words"
+	path := file(t, "anna_labels.csv", "id,mood,label anna.schmidt@uni.edu,tag,schmidt_text\nabc,sad,1,a,"+words+
+		"\nabd,glad,0,b,"+words+"\nabe,sad,0,"+strings.Repeat("z", 65)+","+words+"\nabf,glad,1,c,\nabg,sad,1,a,\n")
 	other := file(t, "more_schmidt.csv", "id,mood,tag\nabh,sad,a\n")
 	d, err := initFiles(t, Options{Name: "memes"}, path, other)
 	if err != nil {
@@ -159,7 +160,7 @@ func TestSettingsNameNobody(t *testing.T) {
 	}
 	for _, part := range []string{"init` of 2 files",
 		"# Not used: number 3 (its name may name somebody): its name holds a mail address",
-		`column number 3 (its name may name somebody) may hold`, "at file 1:"} {
+		`column number 3 (its name may name somebody) may hold`, "at file 1:", "; --keep with its name publishes it"} {
 		if !strings.Contains(settings, part) {
 			t.Errorf("release.toml does not say %q:\n%s", part, settings)
 		}

@@ -29,6 +29,7 @@ func (d *guesser) nameless(files []manifest.SourceFile) *strings.Replacer {
 	for _, c := range d.columns {
 		isAnnotator := slices.ContainsFunc(d.annotators, func(left []string) bool { return slices.Contains(left, c.name) })
 		if isAnnotator || d.namesSomebody(c.name) {
+			say("--keep "+table.Quote(c.name), "--keep with its name") // as a command it cannot be typed without
 			say(table.Quote(c.name), fmt.Sprintf("number %d (its name may name somebody)", c.place+1))
 		}
 	}
