@@ -167,7 +167,8 @@ func (c *command) listCopies(ctx context.Context) error {
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, isOpen)
-	return c.answerHolds("export-list", copiesAnswer{list, owes}, !owes, exitRetry)
+	away := slices.ContainsFunc(list, func(r state.CopyReport) bool { return isOpen(r) && r.Told != state.NotPurged })
+	return c.answerHolds("export-list", copiesAnswer{list, away}, !owes, exitRetry)
 }
 
 // copyProblem is an error about one registered copy; there says what to do about one that is still there.
@@ -232,7 +233,7 @@ type (
 	}
 	copiesAnswer struct {
 		Copies []state.CopyReport `json:"copies"`
-		Owes   bool               `json:"-"` // one of them still owes a removal
+		Away   bool               `json:"-"` // one is open for more than a purge: it may lie elsewhere
 	}
 	movedAnswer struct {
 		From string   `json:"from"`

@@ -36,7 +36,7 @@ func (c *command) grantShowCommand() *cobra.Command {
 		switch {
 		case err != nil && !json.Valid(b):
 			return &problem{err: fmt.Errorf("%s is not a grant: it is not valid JSON", args[0]), code: exitRejected,
-				hint: "rehydrate grant show grant.json"}
+				hint: "get the file again, byte for byte, or ask the release's maintainers for it"}
 		case err != nil:
 			return &problem{err: err, code: exitRejected}
 		}

@@ -121,6 +121,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
 		"decimal":    decimal,
 		"engine":     engineOf,
+		"fetches":    c.fetches,
 		"few":        few,
 		"highest":    func(numbers []int) int { return slices.Max(numbers) },
 		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },

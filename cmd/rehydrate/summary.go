@@ -30,7 +30,7 @@ var nextOf = map[manifest.Fate]string{
 	manifest.FateFiltered:    "--filters flag keeps them, marked in a column",
 	manifest.FateLost:        "nothing, or try again: --retry WORD, a word of its row, such as gone",
 	manifest.FateNotAllowed:  "the rules of the release decide: ask its maintainers",
-	manifest.FateRetry:       "run the same command again",
+	manifest.FateRetry:       "rehydrate run RELEASE tries again",
 }
 
 // adviceFor is what a user can do about images of an outcome and reason.

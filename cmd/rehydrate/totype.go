@@ -66,6 +66,11 @@ func (c *command) confirming(release string) string {
 	return c.toType("rehydrate recheck RELEASE " + confirms)
 }
 
+// fetches reports whether this command, typed again, retries what failed: the others that count it fetch nothing.
+func (c *command) fetches() bool {
+	return c.called == nil || !slices.Contains([]string{"status", "ocr", "recheck", "merge"}, c.called.Name())
+}
+
 // given are the first words behind the name of a command, each after a space, with what this command was given.
 func (c *command) given(next *cobra.Command, words []string, first int) string {
 	text := ""

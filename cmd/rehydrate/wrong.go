@@ -306,7 +306,7 @@ func (c *command) mistaken(err error) error {
 			hint: "name the folder that a run made: " + thisCommand + " -w DIR"}
 	case failed != nil:
 		return &problem{err: fmt.Errorf("there is no workspace %s", c.workspace), code: exitUsage,
-			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE"}
+			hint: c.noWorkspaceHint()}
 	case info.IsDir() && errors.Is(err, workspace.ErrEmpty):
 		return &problem{err: fmt.Errorf("the workspace %s holds nothing yet", c.workspace), code: exitUsage,
 			hint: "rehydrate run RELEASE"}
@@ -316,6 +316,21 @@ func (c *command) mistaken(err error) error {
 			hint: "name yours with -w DIR, or make one: rehydrate run RELEASE -w DIR"}
 	}
 	return err
+}
+
+// noWorkspaceHint says what to do where there is no workspace.
+func (c *command) noWorkspaceHint() string {
+	hint := "name yours with -w DIR, or make one: rehydrate run RELEASE"
+	if c.called == nil {
+		return hint
+	}
+	switch c.called.Name() {
+	case "audit":
+		return "name the FILE to audit, or a workspace with -w DIR"
+	case "purge":
+		return hint + "\nmaintainers without one add the line ID,removed,TIME to tombstones.csv of their draft, and publish it"
+	}
+	return hint
 }
 
 // named is -w with the workspace, where it is not the usual one.

@@ -70,6 +70,9 @@ func NewCopyReport(c workspace.Copy) CopyReport {
 		Rows:  len(c.Rows), State: StateOfCopy(c), Told: c.Told, Owed: []string{}, Purged: []string{}}
 }
 
+// NotPurged is told of a copy in its place from which no purge has taken the rows that have to go.
+const NotPurged = "not purged yet: run rehydrate purge RELEASE"
+
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
 func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
 	erased, err := MustEraseNow(ctx, ws)
@@ -80,7 +83,7 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	for i, c := range list {
 		// It was good at the last purge, or its export was killed, and rows of it have to go since.
 		if (c.State == CopyGood || c.State == CopyUnfinished) && len(c.Owed) > 0 {
-			list[i].State, list[i].Told = CopyOpen, "not purged yet: run rehydrate purge"
+			list[i].State, list[i].Told = CopyOpen, NotPurged
 		}
 	}
 	return list, err
