@@ -100,8 +100,8 @@ func TestAuditBesideACommand(t *testing.T) {
 	}
 }
 
-// TestAuditOfAWorkspaceThatIsReplaced: an audit that cannot open the workspace again says that a command is at work, and
-// gives no verdict.
+// TestAuditOfAWorkspaceThatIsReplaced: an audit that cannot open the workspace again says that a command is at work,
+// and gives no verdict.
 func TestAuditOfAWorkspaceThatIsReplaced(t *testing.T) {
 	w := newWorld(t, false, false)
 	p, opened := &writer{t: t, w: w}, 0

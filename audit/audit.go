@@ -305,7 +305,7 @@ type audit struct {
 	rowsHeld  rowsHeld
 	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
-	named     map[*evidence]bool     // posts that stand in files; true where these are neither the workspace's nor a copy's
+	named     map[*evidence]bool     // posts that stand in files; true: in one of neither workspace nor copy
 	edition   edition                // of the release, by the log
 	elsewhere []string               // what third parties have, and need not delete yet
 }

@@ -153,8 +153,8 @@ func (r Report) Next() string {
 		return "The holder of the workspace does what stands under each duty. Then run rehydrate audit again."
 	case r.Scope.Workspace == "":
 		if n := r.unasked(); n > 0 && r.Who.Mode == "offline" {
-			return fmt.Sprintf("This says nothing of the %s without a tombstone: the same command with --approval REF instead of "+
-				"--offline asks Reddit.", page.Counted(n, "post"))
+			return fmt.Sprintf("This says nothing of the %s without a tombstone: the same command with --approval REF "+
+				"instead of --offline asks Reddit.", page.Counted(n, "post"))
 		}
 		if r.Who.Mode == "offline" {
 			return "Nothing is to be done. Later deletions need another audit: the same command later, with --approval REF " +

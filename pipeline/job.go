@@ -104,7 +104,7 @@ type run struct {
 	wrote   bool                // the dataset has exactly what was decided
 	cleared bool                // what must go has gone from dataset, shards and copies
 	spent   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
-	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, Before, Stay, Left
+	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 
 func newRun(c Config) *run {

@@ -222,8 +222,8 @@ func at(t time.Time) *time.Time {
 	return &t
 }
 
-// hidden reports whether what people wrote is not shown: of a post that is gone, or may be, it waits in the workspace to
-// be erased.
+// hidden reports whether what people wrote is not shown: of a post that is gone, or may be, it waits in the workspace
+// to be erased.
 func (x *Explanation) hidden(j state.Judge) bool {
 	_, buried := j.Tombstones[x.rec.ID]
 	return buried || x.rec.Post.State != manifest.StateLive

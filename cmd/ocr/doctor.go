@@ -180,5 +180,5 @@ func drawCaption(text string) (image.Image, error) {
 	return img, nil
 }
 
-// shortDigest is enough of a digest to compare by eye, so that a finding fits a line; rehydrate version prints it whole.
+// shortDigest is enough of a digest to compare by eye, so that a finding fits a line; rehydrate version prints all.
 func shortDigest(digest string) string { return "sha256 " + digest[:min(len(digest), 16)] }

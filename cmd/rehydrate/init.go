@@ -141,8 +141,8 @@ func (a comparison) commands() (all []string) {
 // chosen stands for the category that the annotators were asked about.
 const chosen = "CATEGORY"
 
-// comparisons compare the annotators whose columns were left out, by the labels of the release in dir where it has them.
-// Each is about one file.
+// comparisons compare the annotators whose columns were left out, by the labels of the release in dir where it has
+// them. Each is about one file.
 func comparisons(ctx context.Context, files []string, annotators [][]string, dir string) (all []comparison) {
 	if len(files) > 1 || files[0] == "-" {
 		return nil

@@ -112,7 +112,8 @@ func TestDemo(t *testing.T) {
 	if diff := cmp.Diff(seen, shown); diff != "" {
 		t.Errorf("outcomes (-outcomes.csv +report):\n%s", diff)
 	}
-	for _, sure := range []string{"It ended on", "http_503", "rehydrate run RELEASE tries again", "Figurative", "same_text"} {
+	for _, sure := range []string{"It ended on", "http_503", "rehydrate run RELEASE tries again", "Figurative",
+		"same_text"} {
 		if !strings.Contains(v.DOM, sure) {
 			t.Errorf("the report does not say %q", sure)
 		}

@@ -328,7 +328,8 @@ func (c *command) noWorkspaceHint() string {
 	case "audit":
 		return "name the FILE to audit, or a workspace with -w DIR"
 	case "purge":
-		return hint + "\nMaintainers without one add the line ID,removed,TIME to tombstones.csv of their draft, and publish it"
+		return hint + "\nMaintainers without one add the line ID,removed,TIME to tombstones.csv of their draft, " +
+			"and publish it"
 	}
 	return hint
 }

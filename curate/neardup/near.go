@@ -70,7 +70,7 @@ type Summary struct {
 	TextFrom   string         `json:"text_from,omitempty"`
 	WithText   int            `json:"with_text"`     // readable pictures that have words
 	NotFound   int            `json:"texts_unused"`  // texts of the file that belong to no picture
-	NoText     int            `json:"texts_missing"` // readable pictures of which the file of texts does not say which words they have
+	NoText     int            `json:"texts_missing"` // readable pictures whose words the file does not tell
 	Hash       string         `json:"hash"`
 	Written    []string       `json:"written"`
 	Shown      int            `json:"shown"`      // pictures on the contact sheet

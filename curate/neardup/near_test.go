@@ -190,7 +190,8 @@ func TestFindText(t *testing.T) {
 			c.Texts = saved(t, "\ufeff"+strings.ReplaceAll(text, "DIR", c.Path))
 			s := find(t, c)
 			testkit.Same(t, "", want, nearPairs(t, c.Out))
-			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.NoText != unknown[name] || s.TextFrom != c.Texts {
+			if s.Mode != modeText || s.Words != 3 || s.WithText != 3 || s.NotFound != 1 || s.NoText != unknown[name] ||
+				s.TextFrom != c.Texts {
 				t.Errorf("summary: %+v", s)
 			}
 			c.Rule = dedupe.Rule{Radius: 8, Words: 3, ImageOnly: true}

@@ -3,7 +3,6 @@ package copies
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -145,19 +144,7 @@ func TestStoppedLook(t *testing.T) {
 		},
 		"entries": func(ctx context.Context) (any, error) { return noEntry(ctx, s.ws, []string{"few003", "zzz"}) },
 	} {
-		want, err := look(t.Context())
-		testkit.OK(t, err)
-		for n, done := 1, false; !done; n++ {
-			ctx, stop := brokenoff.StopAt(t.Context(), n)
-			got, err := look(ctx)
-			stop()
-			done = err == nil
-			if done {
-				testkit.Same(t, fmt.Sprintf("%s, stopped at %d", name, n), want, got)
-			} else if !errors.Is(err, context.Canceled) {
-				t.Fatalf("%s, stopped at %d: %v", name, n, err)
-			}
-		}
+		brokenoff.Look(t, name, look)
 	}
 }
 

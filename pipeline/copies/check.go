@@ -129,8 +129,8 @@ func examine(ctx context.Context, c workspace.Copy, left string, at look, gone s
 }
 
 // errChanged is the trouble with a file that has another digest than the recorded one.
-var errChanged = errors.New("somebody changed it: put it back as it was, or delete the copy and say so with --destroyed; " +
-	"if a purge cleaned it after the backup that you restored: rehydrate export --adopt DIR --note WHO")
+var errChanged = errors.New("somebody changed it: put it back as it was, or delete the copy and say so with " +
+	"--destroyed; if a purge cleaned it after the backup that you restored: rehydrate export --adopt DIR --note WHO")
 
 // errNotThere is the trouble with a file that is missing.
 var errNotThere = errors.New("it is not there any more: moved or handed out")

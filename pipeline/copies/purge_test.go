@@ -525,8 +525,8 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	}
 }
 
-// TestEndTakesUpWhatStandsAgain: the end of a workspace ends a copy that was closed and put back as any other: a file of
-// somebody's keeps it open, and put back once more it is known.
+// TestEndTakesUpWhatStandsAgain: the end of a workspace ends a copy that was closed and put back as any other: a file
+// of somebody's keeps it open, and put back once more it is known.
 func TestEndTakesUpWhatStandsAgain(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "folder")

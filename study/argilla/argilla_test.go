@@ -143,12 +143,15 @@ func TestArgillaFiles(t *testing.T) {
 		return `{"id": "` + id + `", "responses": {"severity": [{"value": "` + value + `", "user_id": "` + user + `"}]}}`
 	}
 	a := New("", manifest.BuiltIn())
-	testkit.OK(t, a.Read(t.Context(), strings.NewReader("\ufeff["+record("abc1", userOne, "SS1")+","+record("abc2/3", userTwo, "SS2")+"]"), "1.json"))
-	testkit.OK(t, a.Read(t.Context(), strings.NewReader("["+record("abc1", userTwo, "SS3")+"]"), "2.json"))
+	read := func(file string, records ...string) error {
+		return a.Read(t.Context(), strings.NewReader("\ufeff["+strings.Join(records, ",")+"]"), file)
+	}
+	testkit.OK(t, read("1.json", record("abc1", userOne, "SS1"), record("abc2/3", userTwo, "SS2")))
+	testkit.OK(t, read("2.json", record("abc1", userTwo, "SS3")))
 	one := labels.Answers{{ID: "abc1"}: {nil, {1}, nil, nil, nil}}
 	two := labels.Answers{{ID: "abc1"}: {nil, {3}, nil, nil, nil}, {ID: "abc2", Image: 3}: {nil, {2}, nil, nil, nil}}
 	testkit.Same(t, "annotators", []labels.Answers{one, two}, a.Export().Annotators)
-	err := a.Read(t.Context(), strings.NewReader("["+record("abc1", userOne, "SS1")+","+record("abc3", userOne, "SS9")+"]"), "3.json")
+	err := read("3.json", record("abc1", userOne, "SS1"), record("abc3", userOne, "SS9"))
 	if text := fmt.Sprint(err); !strings.Contains(text, "3.json: record 1: one user answered") || !strings.Contains(text, `record 2: "SS9" is not`) {
 		t.Errorf("two faults: %v", err)
 	}

@@ -131,8 +131,9 @@ func TestModeration(t *testing.T) {
 		}, done, r)
 		testkit.Same(t, test.name+": ids", []string{"row00", "row02", "row04"}, ids, err)
 		testkit.Same(t, test.name+": scores", test.scores, files[ScoresName])
-		if !json.Valid([]byte(files[RunName])) || !strings.HasPrefix(files[RunName], "{\n  \"tool\": ") || strings.Contains(files[RunName], "row0") {
-			t.Errorf("%s: run.json is %s", test.name, files[RunName])
+		run := files[RunName]
+		if !json.Valid([]byte(run)) || !strings.HasPrefix(run, "{\n  \"tool\": ") || strings.Contains(run, "row0") {
+			t.Errorf("%s: run.json is %s", test.name, run)
 		}
 	}
 }

@@ -168,7 +168,8 @@ func FuzzRead(f *testing.F) {
 // answers that Read reads back.
 func TestTasks(t *testing.T) {
 	other := manifest.Schema{Categories: []manifest.Category{
-		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "L", Name: "low & <blue>", Description: "Sad."}, {Code: "H", Name: "high"}}},
+		{Name: "mood", Title: "Mood", Kind: manifest.Ordinal, Labels: []manifest.Label{
+			{Code: "L", Name: "low & <blue>", Description: "Sad."}, {Code: "H", Name: "high"}}},
 		{Name: "topic", Title: "Topic", Kind: manifest.Multi, Labels: []manifest.Label{{Code: "A", Name: "Apples"}, {Code: "N", Name: "None", Exclusive: true}}}}}
 	names := map[string][]string{"figsim": {"figurative", "severity", "related_content"}, "other": {"mood", "topic"}}
 	for name, schema := range map[string]manifest.Schema{"figsim": manifest.FigSIM(), "other": other} {

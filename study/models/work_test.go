@@ -343,26 +343,20 @@ func TestStoppedLook(t *testing.T) {
 	w.Store.Read = inMemory(t, at)
 	examples := p.todo[0].with
 	for name, look := range map[string]func(context.Context) (any, error){
-		"plan":           func(ctx context.Context) (any, error) { return w.Plan(ctx) },
-		"may be sent":    func(ctx context.Context) (any, error) { return nil, w.mayBeSent(ctx, p.todo[0]) },
-		"near":           func(ctx context.Context) (any, error) { return nearOf(ctx, ws, policy.Default(), "", examples) },
-		"picture":        func(ctx context.Context) (any, error) { return c.Pictures.readFrom(ctx, ws, examples[0]) },
-		"classification": func(ctx context.Context) (any, error) { qs, err := c.Questions(ctx, ws, examples); return len(qs), err },
-		"moderation":     func(ctx context.Context) (any, error) { qs, err := m.Questions(ctx, ws, nil); return len(qs), err },
+		"plan":        func(ctx context.Context) (any, error) { return w.Plan(ctx) },
+		"may be sent": func(ctx context.Context) (any, error) { return nil, w.mayBeSent(ctx, p.todo[0]) },
+		"near":        func(ctx context.Context) (any, error) { return nearOf(ctx, ws, policy.Default(), "", examples) },
+		"picture":     func(ctx context.Context) (any, error) { return c.Pictures.readFrom(ctx, ws, examples[0]) },
+		"classification": func(ctx context.Context) (any, error) {
+			qs, err := c.Questions(ctx, ws, examples)
+			return len(qs), err
+		},
+		"moderation": func(ctx context.Context) (any, error) {
+			qs, err := m.Questions(ctx, ws, nil)
+			return len(qs), err
+		},
 	} {
-		want, err := look(t.Context())
-		testkit.OK(t, err)
-		for n, done := 1, false; !done; n++ {
-			ctx, stop := brokenoff.StopAt(t.Context(), n)
-			got, err := look(ctx)
-			stop()
-			done = err == nil
-			if done {
-				testkit.Same(t, fmt.Sprintf("%s, stopped at %d", name, n), want, got)
-			} else if !errors.Is(err, context.Canceled) {
-				t.Fatalf("%s, stopped at %d: %v", name, n, err)
-			}
-		}
+		brokenoff.Look(t, name, look)
 	}
 }
 

@@ -5,16 +5,18 @@ package brokenoff
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"rehydrate/internal/durable"
+	"rehydrate/internal/testkit"
 )
 
 // Anywhere runs a subtest for each cause: the context is stopped, or the disk is full. Its test does a job again and
-// again by repeat, which breaks it off one place later each time, and checks that its error names the cause: a step that
-// fails is never passed over. Repeat returns when the job is done.
+// again by repeat, which breaks it off one place later each time, and checks that its error names the cause: a step
+// that fails is never passed over. Repeat returns when the job is done.
 func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context.Context) error))) {
 	full, failed := errors.New("the disk is full"), "" // the step that it failed, by the last job
 	for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
@@ -49,6 +51,25 @@ func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context
 				}
 			})
 		})
+	}
+}
+
+// Look does what only looks again and again, stopped one place later each time, until it is done. Stopped it says so,
+// and else it gives what it gives when nobody stops it.
+func Look(t *testing.T, name string, look func(context.Context) (any, error)) {
+	t.Helper()
+	want, err := look(t.Context())
+	testkit.OK(t, err)
+	for n, done := 1, false; !done; n++ {
+		ctx, stop := StopAt(t.Context(), n)
+		got, err := look(ctx)
+		stop()
+		done = err == nil
+		if done {
+			testkit.Same(t, fmt.Sprintf("%s, stopped at %d", name, n), want, got)
+		} else if !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s, stopped at %d: %v", name, n, err)
+		}
 	}
 }
 
