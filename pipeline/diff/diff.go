@@ -289,9 +289,8 @@ func (c *comparison) compare(was, is *row) {
 		change.Text.Gained, change.Text.Lost = state.DiffWords(was.text, is.text)
 	}
 	for _, column := range c.common() {
-		// No label given is another answer than an empty list.
 		old, now := c.sides[before].labelsOf(was, column), c.sides[after].labelsOf(is, column)
-		if (old == nil) == (now == nil) && slices.Equal(old, now) {
+		if c.sameLabels(column, old, now) {
 			continue
 		}
 		if change.Labels == nil {
@@ -303,6 +302,19 @@ func (c *comparison) compare(was, is *row) {
 	if change.Split != nil || change.Image != nil || change.Text != nil || change.Labels != nil {
 		c.changed[c.ids[was.id].row[before]] = change
 	}
+}
+
+// sameLabels reports whether two cells of a column give the same labels. No label given is another answer than an empty
+// list. Labels of a category are a set; what else a list holds has its order.
+func (c *comparison) sameLabels(column string, old, now []string) bool {
+	if (old == nil) != (now == nil) {
+		return false
+	}
+	isCategory := func(s *side) bool { return len(s.table.features[column].Labels()) > 0 }
+	if isCategory(c.sides[before]) && isCategory(c.sides[after]) {
+		old, now = slices.Sorted(slices.Values(old)), slices.Sorted(slices.Values(now))
+	}
+	return slices.Equal(old, now)
 }
 
 func (c *comparison) both(column string) bool {
