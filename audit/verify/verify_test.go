@@ -142,6 +142,39 @@ func TestChangedBefore(t *testing.T) {
 	}
 }
 
+// TestDamagedSeal: the next job replaces a seal that is damaged. Nobody touched state.db, and neither the log nor verify
+// says so.
+func TestDamagedSeal(t *testing.T) {
+	for name, harm := range map[string]func(name string) error{
+		"another object": func(name string) error { return os.WriteFile(name, []byte("{}\n"), 0o600) },
+		"cut":            func(name string) error { return os.Truncate(name, 100) },
+		"empty":          func(name string) error { return os.Truncate(name, 0) },
+		"a bit":          func(name string) error { return flip(name, 40) },
+		"a folder":       func(name string) error { return errors.Join(os.Remove(name), os.Mkdir(name, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := made(t)
+			again := func() (verify.Report, error) {
+				ws, err := workspace.Open(t.Context(), dir, workspace.Options{})
+				testkit.OK(t, err)
+				_, err = ws.Sweep(t.Context(), nil)
+				testkit.OK(t, err, ws.Note(t.Context(), auditlog.Event{Kind: auditlog.Run, Phase: auditlog.Started}), ws.Close())
+				return verify.Workspace(t.Context(), dir)
+			}
+			r, err := again()
+			testkit.OK(t, err, harm(filepath.Join(dir, "audit/seal.json")))
+			if damaged, err := verify.Workspace(t.Context(), dir); err != nil || !r.Whole || damaged.Whole {
+				t.Errorf("before: whole %t, with the damage %t, %v", r.Whole, damaged.Whole, err)
+			}
+			r, err = again()
+			if err != nil || !r.Whole || !r.Sealed || r.Records != 2 {
+				t.Errorf("after: whole %t, sealed %t, %d records of the log, want 2, %v: %+v", r.Whole, r.Sealed, r.Records, err,
+					r.Damage)
+			}
+		})
+	}
+}
+
 // TestWorkspaceBesideACommand: without a seal, damage that is another at the next look is that of a file that a command
 // is writing. Damage that stays is damage.
 func TestWorkspaceBesideACommand(t *testing.T) {

@@ -62,11 +62,14 @@ func (s Seal) encode() ([]byte, error) {
 }
 
 // unseal removes the seal before the first change, and keeps its digests in memory. One that is of another state.db
-// stays.
+// stays. One that is damaged counts as none: it says nothing of state.db.
 func (w *Workspace) unseal(ctx context.Context) error {
 	seal, sealed, err := w.ReadSeal(ctx)
-	w.unfinished.Store(err != nil || !sealed) // the last writer was killed: Sweep comes before the next seal
-	if err == nil && !sealed {
+	w.unfinished.Store(!sealed) // the last writer was killed, or nobody knows: Sweep comes before the next seal
+	if err != nil {
+		return w.unlink(ctx, sealName)
+	}
+	if !sealed {
 		return nil
 	}
 	state, err := w.Stat(ctx, stateName)
@@ -74,7 +77,7 @@ func (w *Workspace) unseal(ctx context.Context) error {
 		return err
 	}
 	// The digests of files that this writer does not replace go into the next seal, so that damage in between is
-	// found. A damaged seal lists none.
+	// found.
 	for _, f := range seal.Files {
 		w.digests.Store(f.Name, f)
 	}
