@@ -271,7 +271,8 @@ func hexDigest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unlink removes files durably. A missing file is not an error.
+// unlink removes files durably, with the folders that it leaves empty and that no command makes. A missing file is not
+// an error.
 func (w *Workspace) unlink(ctx context.Context, names ...string) error {
 	// Only this is asked for: a context that ends stops no removal that has begun.
 	if w.lock == nil {
@@ -283,8 +284,27 @@ func (w *Workspace) unlink(ctx context.Context, names ...string) error {
 		}
 	}
 	err := w.files.Remove(ctx, names...)
+	if err == nil {
+		err = w.removeEmptied(ctx, names)
+	}
 	if err != nil {
 		w.unfinished.Store(true)
 	}
 	return err
+}
+
+// removeEmptied removes the folders of files that were removed, where they are empty and no command makes them.
+func (w *Workspace) removeEmptied(ctx context.Context, files []string) error {
+	for _, name := range files {
+		for dir := path.Dir(name); !ownFolder.MatchString(dir); dir = path.Dir(dir) {
+			in, err := fs.ReadDir(w.root.FS(), dir)
+			if err != nil || len(in) > 0 {
+				break // one that cannot be read may hold something
+			}
+			if err := w.files.Remove(ctx, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

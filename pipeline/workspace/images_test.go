@@ -206,6 +206,30 @@ func TestSweepRepairsWhatAKillLeft(t *testing.T) {
 	testkit.Same(t, "a second Sweep", Swept{}, got, err)
 }
 
+// TestRemovedFilesLeaveNoFolder: a folder that no command makes goes with the last file that is removed from it.
+func TestRemovedFilesLeaveNoFolder(t *testing.T) {
+	w := loaded(t, numbered(1)...)
+	put := func(name string) {
+		file := filepath.Join(w.Dir(), name)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600))
+	}
+	put("images/1a/sub/deep/a.jpg")
+	put("images/1a/sub/b.jpg")
+	put("shards/of mine/a.jsonl")
+	put("dataset/mine/a.csv")
+	put("dataset/mine/b.csv")
+	_, err := w.Sweep(t.Context(), nil)
+	testkit.OK(t, err, w.RemoveFile(t.Context(), "shards/of mine/a.jsonl"), w.RemoveFile(t.Context(), "dataset/mine/a.csv"))
+	empty, err := w.EmptyFolders(t.Context())
+	testkit.Same(t, "empty folders", []string(nil), empty, err)
+	for name, want := range map[string]bool{"images/1a": true, "images/1a/sub": false, "shards": true,
+		"shards/of mine": false, "dataset/mine/b.csv": true} {
+		if _, err := os.Stat(filepath.Join(w.Dir(), name)); (err == nil) != want {
+			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+		}
+	}
+}
+
 func TestEraseRemovesAllOfAPost(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, entry(0, "aa1", 0), entry(1, "aa1", 1), entry(2, "bb1", 0), entry(3, "aa1", 2))
