@@ -64,6 +64,7 @@ const (
 	mendShard  = "rehydrate recheck RELEASE: it takes it away"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
+	mendStones = "delete it, then rehydrate recheck RELEASE: it writes it again from state.db; if that came from a backup put this file back from one, too"
 )
 
 // Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected.
@@ -106,6 +107,7 @@ func look(ctx context.Context, dir string) (r Report, sealed bool, err error) {
 	}
 	v.seal(ctx, seal, sealed, unsealed)
 	v.key()
+	v.tombstones()
 	if err := v.state(ctx, dir); err != nil {
 		return Report{}, false, err
 	}
@@ -249,6 +251,9 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
 		mend, _ := mendOf(want.Name)
+		if want.Name == manifest.TombstonesName && v.listOfTombstones() != nil {
+			mend = mendStones // no command works beside it
+		}
 		if v.compare(ctx, want, mend, "as it was sealed", false) {
 			v.asSealed[want.Name] = true
 			v.report.Files++
@@ -257,6 +262,34 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 	if _, left := v.present[state.JournalFile]; left {
 		v.damage(state.JournalFile, mendState,
 			"a sealed workspace has no journal: someone put it there, and opening %s would apply it", state.StateFile)
+	}
+}
+
+// listOfTombstones reads tombstones.csv, if there is one, and returns what is wrong with it.
+func (v *verification) listOfTombstones() error {
+	f, err := v.files.OpenFile(manifest.TombstonesName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		defer f.Close()
+		_, err = manifest.ReadTombstones(f)
+	}
+	return err
+}
+
+// tombstones checks tombstones.csv where no seal lists it.
+func (v *verification) tombstones() {
+	if v.report.Sealed {
+		return
+	}
+	err := v.listOfTombstones()
+	if errors.As(err, new(*workspace.Linked)) { // strays says it of every link
+		return
+	}
+	v.accounted[manifest.TombstonesName] = true
+	if err != nil {
+		v.fault(manifest.TombstonesName, mendStones, "it cannot be read: %v", err)
 	}
 }
 

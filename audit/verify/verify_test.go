@@ -142,6 +142,36 @@ func TestChangedBefore(t *testing.T) {
 	}
 }
 
+// TestDamagedTombstones: no command works beside a tombstones.csv that is no list, so verify says that it has to go.
+func TestDamagedTombstones(t *testing.T) {
+	for _, sealed := range []bool{true, false} {
+		dir := made(t)
+		testkit.OK(t, write(dir, "tombstones.csv", "id,state,time\n"))
+		ws, err := workspace.Open(t.Context(), dir, workspace.Options{})
+		testkit.OK(t, err, ws.Close())
+		if !sealed {
+			testkit.OK(t, os.Remove(filepath.Join(dir, "audit/seal.json")))
+		}
+		r, err := verify.Workspace(t.Context(), dir)
+		if err != nil || !r.Whole || strings.Contains(strings.Join(r.Notes, "\n"), "tombstones.csv") {
+			t.Errorf("sealed %t: %v: %+v", sealed, err, r)
+		}
+		for text, delete := range map[string]bool{"nonsense\n": true, "id,state,time\n1aa001,removed,2026-01-01T00:00:00Z\n": false} {
+			testkit.OK(t, write(dir, "tombstones.csv", text))
+			r, err := verify.Workspace(t.Context(), dir)
+			testkit.OK(t, err)
+			if (len(r.Damage) == 1) != (sealed || delete) {
+				t.Errorf("sealed %t, %q: %+v", sealed, text, r.Damage)
+			}
+			for _, d := range r.Damage {
+				if d.Where != "tombstones.csv" || strings.HasPrefix(d.Mend, "delete it") != delete {
+					t.Errorf("sealed %t, %q: %+v", sealed, text, d)
+				}
+			}
+		}
+	}
+}
+
 // TestDamagedSeal: the next job replaces a seal that is damaged. Nobody touched state.db, and neither the log nor verify
 // says so.
 func TestDamagedSeal(t *testing.T) {
