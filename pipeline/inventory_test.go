@@ -82,7 +82,7 @@ func (w *world) inspect() (s inventory) {
 			s.answers[a.Key.String()] = true
 		}
 		s.status, err = state.Status(ctx, ws, w.now)
-		testkit.OK(w, err)
+		testkit.OK(w, err, s.status.FindRemnants(ctx, ws))
 		w.inspectCopies(ctx, ws, &s)
 	})
 	return s
@@ -176,6 +176,9 @@ func (w *world) checkSound() inventory {
 	}
 	if n := s.status.Outcomes[manifest.Kept]; n != len(s.rows) {
 		trouble("the status has %d entries in the dataset, which has %d rows", n, len(s.rows))
+	}
+	if len(s.status.Unfinished) > 0 {
+		trouble("the status has unfinished removals: %q", s.status.Unfinished)
 	}
 	if a, b := namesOf(s.copied), namesOf(s.listed); a != b {
 		trouble("the copies have %q, and %q is registered", a, b)

@@ -116,7 +116,8 @@ func newRun(c Config) *run {
 }
 
 // do is the frame of a job: it opens the workspace, does the body, and takes out what is gone, however the body ended.
-// bind is load for a job that lets rows in, else isBound. A driver need not remember what stands here.
+// Its error says what had to go and is still there. bind is load for a job that lets rows in, else isBound. A driver
+// need not remember what stands here.
 func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (state.Summary, error) {
 	began, reported := r.Now(), r.hasReport()
 	had, err := stored(ctx, r.Workspace) // before it is opened, which erases what an earlier job left
@@ -124,7 +125,7 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 		return state.Summary{}, err
 	}
 	if err := r.open(ctx, bind, r.event(auditlog.Started, "")); err != nil {
-		return state.Summary{}, err
+		return state.Summary{}, r.unfinished(ctx, err)
 	}
 	err = r.inGrace(ctx, body)
 	if ctx.Err() == nil {
@@ -132,7 +133,7 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 	}
 	sum, err := r.end(ctx, began, err)
 	if err != nil {
-		return sum, err
+		return sum, r.unfinished(ctx, err)
 	}
 	gone, err := state.MustErase(ctx, r.Workspace, r.stones)
 	if err != nil {

@@ -62,7 +62,16 @@ type FileChange struct {
 // report says whether what was known to be gone by then is purged all the same (Done).
 func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 	r := newRun(c)
-	out := PurgeReport{Asked: c.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
+	out, err := r.purge(ctx, q)
+	if !out.Done {
+		err = r.unfinished(ctx, err)
+	}
+	return out, err
+}
+
+// purge is Purge without the word on what is left.
+func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
+	out := PurgeReport{Asked: r.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}, Already: []state.TombstoneEntry{},
 		Empty: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
@@ -93,7 +102,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 		}
 		return out, errors.Join(failed, err)
 	}
-	out.Summary, err = state.Status(ctx, c.Workspace, c.Now())
+	out.Summary, err = state.Status(ctx, r.Workspace, r.Now())
 	out.Summary.Back, out.Summary.ReportGone = len(s.back), reported
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil

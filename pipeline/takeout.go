@@ -71,29 +71,23 @@ func (r *run) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.out.Strays, err = r.strays(ctx, erased) // last: it can read long, and takes nothing out
+	strays, err := state.Strays(ctx, r.Workspace, erased) // last: it can read long, and takes nothing out
+	r.out.Strays = state.Texts(strays)
 	return err
 }
 
-// strays finds what somebody put into the dataset's folder and that has a row which must go. It is not ours to remove.
-func (r *run) strays(ctx context.Context, gone state.GoneSet) (found []string, err error) {
-	names, err := r.Workspace.Files(ctx, state.DatasetDir)
-	if err != nil {
-		return nil, err
+// unfinished adds to the error of a job what had to go and is still there.
+func (r *run) unfinished(ctx context.Context, err error) error {
+	if err == nil || r.stones == nil || ctx.Err() != nil {
+		return err
 	}
-	for _, name := range names {
-		if state.IsShard(name) {
-			continue
-		}
-		err := state.FileLacksRows(ctx, r.Workspace.OpenFile, name, gone)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if errors.As(err, new(*state.RowThere)) { // what cannot be read need not be of this dataset; the audit names it
-			found = append(found, name+": "+err.Error())
-		}
+	ctx, cancel := r.lastAct(ctx)
+	defer cancel()
+	left, failed := state.Unfinished(ctx, r.Workspace, r.stones)
+	if failed != nil || len(left) == 0 {
+		return err // the trouble with the disk is the job's own
 	}
-	return found, nil
+	return errors.Join(err, &state.Unremoved{Left: left})
 }
 
 // noteExportAgain notes the last export again where state.db or the log came from elsewhere: else another one would

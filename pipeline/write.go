@@ -136,7 +136,11 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	if err != nil {
 		return err
 	}
-	if r.sameExport(ctx, last, inputs) {
+	same, err := r.sameExport(ctx, last, inputs)
+	if err != nil {
+		return err
+	}
+	if same {
 		r.out.Files, r.out.Unchanged, r.out.GuardSpares, r.wrote = last.Files, true, d.Spared, true
 		return nil
 	}
@@ -216,11 +220,18 @@ func writeCard(sink dataset.Sink, card dataset.Card) error {
 	return sink("croissant.json", func(w io.Writer) error { return dataset.WriteCroissant(w, card) })
 }
 
-// sameExport reports whether the files of the last export were made of the same inputs and stand where they were
-// written.
-func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) bool {
-	// Equal inputs are not enough: somebody may have changed or deleted a file.
-	return last.Inputs == inputs && last.Card != nil && r.stands(ctx, last)
+// sameExport reports whether the files of the last export were made of the same inputs, stand where they were written,
+// and have no other shards beside them.
+func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) (bool, error) {
+	// Equal inputs are not enough: somebody may have changed or deleted a file, or put one there.
+	if last.Inputs != inputs || last.Card == nil || !r.stands(ctx, last) {
+		return false, nil
+	}
+	names, err := r.Workspace.Files(ctx, state.DatasetDir)
+	return !slices.ContainsFunc(names, func(name string) bool {
+		wrote := func(f workspace.File) bool { return f.Name == name }
+		return state.IsShard(name) && !slices.ContainsFunc(last.Files, wrote)
+	}), err
 }
 
 // stands reports whether the files of the last export are as it wrote them.

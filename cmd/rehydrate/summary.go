@@ -251,6 +251,9 @@ func (c *command) statusCommand() *cobra.Command {
 		s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (s statusReport, err error) {
 			s.Summary, err = state.Status(cmd.Context(), ws, c.now())
 			if err == nil {
+				err = s.FindRemnants(cmd.Context(), ws)
+			}
+			if err == nil {
 				s.Running, err = ws.Holder()
 			}
 			if err == nil {
@@ -327,8 +330,8 @@ func (c *command) nextRecheck(path string, f *runFlags) string {
 func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
 	if s.Retry > 0 && !s.Recheck || s.Unwritten > 0 || s.Withheld+s.Heard > 0 || s.Unverified > 0 || s.OpenCopies > 0 ||
-		len(s.Stay)+len(s.Hosts)+len(s.FilesGone)+len(s.FilesMissing)+len(s.Strays) > 0 || state.TooMany(entries(s.Odd),
-		rowsBefore(s)) {
+		len(s.Stay)+len(s.Hosts)+len(s.FilesGone)+len(s.FilesMissing)+len(s.Unfinished)+len(s.Strays) > 0 ||
+		state.TooMany(entries(s.Odd), rowsBefore(s)) {
 		return exitCode(exitRetry)
 	}
 	return nil

@@ -43,6 +43,9 @@ type Summary struct {
 	// FilesGone are files of the dataset that were not the recorded ones, had rows that must go, and were removed
 	// whole: the next run writes them again.
 	FilesGone []string `json:"files_removed,omitempty"`
+	// Unfinished are files of the workspace that still have a row which must go, each with that row: a removal was cut
+	// off, and the next job finishes it. Of status alone; a job with such files ends with *Unremoved.
+	Unfinished []string `json:"removals_unfinished,omitempty"`
 	// Strays are files in the dataset's folder that no run wrote and that have a row which must go, each with that
 	// row. They are somebody's own, and stay.
 	Strays           []string         `json:"strays_with_rows,omitempty"`
