@@ -64,6 +64,7 @@ const (
 	mendShard  = "rehydrate recheck RELEASE: it takes it away"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
+	mendLeft   = "rehydrate recheck RELEASE: it takes it out"
 	mendStones = "delete it, then rehydrate recheck RELEASE: it writes it again from state.db; if that came from a backup put this file back from one, too"
 )
 
@@ -93,7 +94,7 @@ func look(ctx context.Context, dir string) (r Report, sealed bool, err error) {
 	}
 	defer files.Close()
 	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
-		present: map[string]workspace.Found{}, asSealed: map[string]bool{}, unread: map[string]bool{},
+		present: map[string]workspace.Found{}, asSealed: map[string]bool{}, unread: map[string]bool{}, remnants: map[string]bool{},
 		// These four belong to a workspace in any state of it.
 		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true,
 			state.LogKeyFile: true}}
@@ -141,6 +142,7 @@ type verification struct {
 	asSealed  map[string]bool            // files that are as the last writer left them
 	unread    map[string]bool            // files that may be whole, and could not be read
 	closed    []string                   // folders that could not be read, with a slash at their ends
+	remnants  map[string]bool            // files that have something which must go: all is said of them
 	blind     bool                       // state.db or the seal could not be read, so it is not known what belongs there
 }
 
@@ -365,7 +367,7 @@ func (v *verification) state(ctx context.Context, dir string) error {
 			v.fault(state.StateFile, mendState, "%v", err)
 		}
 	}
-	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.dataset, v.log} {
+	for _, part := range []func(context.Context, *workspace.Workspace) error{v.records, v.removals, v.dataset, v.log} {
 		if err := part(ctx, ws); err != nil {
 			v.blind = true
 			v.fault(state.StateFile, mendState, "it cannot be read: %v", err)
@@ -460,6 +462,39 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 	}
 	v.outcomes(ws, results)
 	return nil
+}
+
+// removals reports what must go and is still there: of a removal that was not finished, or in a file that somebody put
+// into the dataset's folder. While a command is at work, it is that one's to take out.
+func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) error {
+	stones, err := state.StoredTombstones(ctx, ws) // tombstones.csv can be what is damaged
+	if err != nil {
+		return err
+	}
+	left, err := state.Unfinished(ctx, ws, stones)
+	if err != nil {
+		return err
+	}
+	atWork, _ := ws.Holder() // a lock that cannot be read is of none
+	for _, r := range left {
+		switch {
+		case atWork != "":
+			v.note("%s: %s must go and is still in it: %s is at work, and takes it out", r.File, r.What(), atWork)
+		case r.File == state.StateFile && !v.report.Sealed: // the rest of an erasure that was killed: see records
+		default:
+			v.damage(r.File, mendLeft, "%s must go, and is still in it: a removal was not finished", r.What())
+		}
+	}
+	gone, err := state.MustErase(ctx, ws, stones)
+	if err != nil {
+		return err
+	}
+	strays, err := state.Strays(ctx, ws, gone)
+	for _, r := range strays {
+		v.remnants[r.File] = true
+		v.damage(r.File, mendStray, "%s must go, and is in this file, which no run wrote", r.What())
+	}
+	return err
 }
 
 // outcomes compares outcomes.csv with the results of the last run.
@@ -592,6 +627,12 @@ func (v *verification) changedBefore(ctx context.Context, l *auditlog.Log) error
 	return nil
 }
 
+// ofRun reports whether a run gives a file in the dataset's folder this name.
+func ofRun(name string) bool {
+	return state.IsShard(name) || slices.Contains([]string{state.DatasetDir + "/README.md",
+		state.DatasetDir + "/croissant.json"}, name)
+}
+
 // maxLock is how many bytes a lock file has at most.
 const maxLock = 32
 
@@ -617,6 +658,7 @@ func (v *verification) strays() {
 		case durable.IsTemp(path.Base(name)):
 			v.note("%s is an unfinished file: the next run takes it away", name)
 		case v.unread[name]: // nothing is known of it, and that is damage
+		case v.remnants[name]:
 		case v.blind && belongs: // what would account for it was not read
 		case name == cluster.PlanFile && !planned:
 			v.damage(name, mendShard, "nothing on record accounts for it")
@@ -626,6 +668,8 @@ func (v *verification) strays() {
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
 			v.note("%s is not of a cluster: the next recheck, purge or run takes it away", name)
+		case (v.asSealed[name] || !v.report.Sealed) && strings.HasPrefix(name, state.DatasetDir+"/") && !ofRun(name):
+			v.note("%s is on no record of an export: find out what it is; no command takes it away", name)
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)
 		case !v.report.Sealed && belongs:
