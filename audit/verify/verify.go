@@ -290,8 +290,11 @@ func (v *verification) tombstones() {
 		return
 	}
 	v.accounted[manifest.TombstonesName] = true
-	if err != nil {
-		v.fault(manifest.TombstonesName, mendStones, "it cannot be read: %v", err)
+	switch {
+	case workspace.Unread(err):
+		v.fault(manifest.TombstonesName, mendRead, "it cannot be read: %v", err)
+	case err != nil:
+		v.damage(manifest.TombstonesName, mendStones, "it is no list of tombstones: %v", err)
 	}
 }
 

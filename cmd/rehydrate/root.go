@@ -72,7 +72,7 @@ var exitMeanings = []struct {
 	{exitUsage,
 		"wrong usage: a flag, a release or a file is wrong, or publish waits for --checked; nothing was written"},
 	{exitRetry, "done, but something is left to do: posts can be retried, Reddit gave no answer, removals wait for " +
-		"--confirm-removals, a copy still has removed posts, or answers are missing"},
+		"--confirm-removals, the workspace or a copy still has removed posts, or answers are missing"},
 	{exitFound, "audit found a removed post, or something that is not as recorded"},
 	{exitDamaged, "verify found damage"},
 	{exitInUse, "the workspace is in use by another command"},

@@ -67,7 +67,8 @@ import (
 //	put FILE                      write somebody's file
 //	interrupt                     ask the next command, or the one at work, to stop
 //	clock DURATION                set the program's clock forward, from now
-//	at STEP N die | COMMAND...    at the next command's N-th step on the disk that is called that, die or do a command
+//	at STEP N die | fail | COMMAND...    at the next command's N-th step on the disk that is called that, die, have it
+//	                              fail, or do a command
 //	rh STATUS COMMAND [ARG...]    the program, with -w ws, the fake ocr program, and, where it asks Reddit, with an approval
 //	outcome ID=OUTCOME/REASON...  what outcomes.csv says of posts (a beginning is enough)
 //	rows ID... | rows N           the ids in the dataset's Parquet, or how many
@@ -389,6 +390,8 @@ func (s *script) change(name string, args []string) error {
 		return nil
 	case "die":
 		panic("killed") // nothing of what is open is finished
+	case "fail":
+		return errors.New("the disk is full")
 	case "flip":
 		for _, name := range args {
 			b, err := os.ReadFile(filepath.Join(s.work, name))
