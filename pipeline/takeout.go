@@ -83,7 +83,7 @@ func (r *run) unfinished(ctx context.Context, err error) error {
 	}
 	ctx, cancel := r.lastAct(ctx)
 	defer cancel()
-	left, failed := state.Unfinished(ctx, r.Workspace, r.stones)
+	left, _, failed := state.Remnants(ctx, r.Workspace, r.stones)
 	if failed != nil || len(left) == 0 {
 		return err // the trouble with the disk is the job's own
 	}

@@ -14,7 +14,7 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// left is what state.Unfinished finds, as a summary has it.
+// left is what state.Remnants finds, as a summary has it.
 func (w *world) left() (texts []string) {
 	w.Helper()
 	w.read(func(ctx context.Context, ws *workspace.Workspace) {

@@ -474,12 +474,12 @@ func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) er
 	if err != nil {
 		return err
 	}
-	left, err := state.Unfinished(ctx, ws, stones)
+	unfinished, strays, err := state.Remnants(ctx, ws, stones)
 	if err != nil {
 		return err
 	}
 	atWork, _ := ws.Holder() // a lock that cannot be read is of none
-	for _, r := range left {
+	for _, r := range unfinished {
 		switch {
 		case atWork != "":
 			v.note("%s: %s must go and is still in it: %s is at work, and takes it out", r.File, r.What(), atWork)
@@ -488,16 +488,11 @@ func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) er
 			v.damage(r.File, mendLeft, "%s must go, and is still in it: a removal was not finished", r.What())
 		}
 	}
-	gone, err := state.MustErase(ctx, ws, stones)
-	if err != nil {
-		return err
-	}
-	strays, err := state.Strays(ctx, ws, gone)
 	for _, r := range strays {
 		v.remnants[r.File] = true
 		v.damage(r.File, mendStray, "%s must go, and is in this file, which no run wrote", r.What())
 	}
-	return err
+	return nil
 }
 
 // outcomes compares outcomes.csv with the results of the last run.

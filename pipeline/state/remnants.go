@@ -50,17 +50,28 @@ func (e *Unremoved) Error() string {
 		first.What(), first.File, more)
 }
 
-// Unfinished returns what is left where a removal was not finished, in order of the files: shards of the dataset with
-// rows of MustLeaveDataset, and lists and results of a cluster, images and texts of rows of MustErase. The next job
-// that can write takes it out. A file that cannot be read is passed over.
-func Unfinished(ctx context.Context, ws *workspace.Workspace, stones Holding) ([]Remnant, error) {
-	erase, err := MustErase(ctx, ws, stones)
+// Remnants returns what must go and is still in the workspace, each list in order of the files. Unfinished is what the
+// next job that can write takes out: shards of the dataset with rows of MustLeaveDataset, and lists and results of a
+// cluster, images and texts of rows of MustErase. Strays are those of Strays. A file that cannot be read is passed over.
+func Remnants(ctx context.Context, ws *workspace.Workspace, stones Holding) (unfinished, strays []Remnant, err error) {
+	erase, withheld, err := findGone(ctx, ws)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	leave, err := MustLeaveDataset(ctx, ws, stones)
-	if err != nil || leave.Empty() {
-		return nil, err
+	erase.add(stones.gone())
+	withheld.add(erase)
+	unfinished, err = unfinishedOf(ctx, ws, erase, withheld)
+	if err != nil {
+		return nil, nil, err
+	}
+	strays, err = Strays(ctx, ws, erase)
+	return unfinished, strays, err
+}
+
+// unfinishedOf finds what a removal has left of rows that must be erased, and of those that must leave the dataset.
+func unfinishedOf(ctx context.Context, ws *workspace.Workspace, erase, leave GoneSet) ([]Remnant, error) {
+	if leave.Empty() {
+		return nil, nil
 	}
 	left, err := storedOf(ctx, ws, erase)
 	if err != nil {
@@ -114,16 +125,8 @@ func (s *Summary) FindRemnants(ctx context.Context, ws *workspace.Workspace) err
 	if err != nil {
 		return err
 	}
-	left, err := Unfinished(ctx, ws, stones)
-	if err != nil {
-		return err
-	}
-	gone, err := MustErase(ctx, ws, stones)
-	if err != nil {
-		return err
-	}
-	strays, err := Strays(ctx, ws, gone)
-	s.Unfinished, s.Strays = Texts(left), Texts(strays)
+	unfinished, strays, err := Remnants(ctx, ws, stones)
+	s.Unfinished, s.Strays = Texts(unfinished), Texts(strays)
 	return err
 }
 
