@@ -72,7 +72,8 @@ const (
 // It writes nothing and takes no lock. In a sealed workspace it finds one flipped bit anywhere but in the lock;
 // without a seal it compares the files with the state and the log. A file or folder that cannot be read is reported as
 // damage, and nothing is said of what is in it. The error is ErrNoWorkspace, *fileversion.Other, the context's or one
-// of the disk, and ErrInUse when a file looks damaged and a command was at work on it meanwhile.
+// of the disk, and ErrInUse when a file looks damaged and a command was at work on it meanwhile, or when nothing is
+// damaged and a command is at work that may finish a removal.
 func Workspace(ctx context.Context, dir string) (Report, error) {
 	first, sealed, err := look(ctx, dir)
 	if err != nil || first.Whole || sealed {
@@ -123,6 +124,9 @@ func look(ctx context.Context, dir string) (r Report, sealed bool, err error) {
 		return Report{}, false, fmt.Errorf("verify %s: %w: a command opened or closed it meanwhile", r.Workspace,
 			workspace.ErrInUse)
 	}
+	if len(r.Damage) == 0 && v.waits != "" {
+		return Report{}, false, fmt.Errorf("verify %s: %w: %s", r.Workspace, workspace.ErrInUse, v.waits)
+	}
 	slices.SortStableFunc(r.Damage, func(a, b Damage) int {
 		return cmp.Or(cmp.Compare(a.Where, b.Where),
 			cmp.Compare(a.What, b.What))
@@ -143,6 +147,7 @@ type verification struct {
 	unread    map[string]bool            // files that may be whole, and could not be read
 	closed    []string                   // folders that could not be read, with a slash at their ends
 	remnants  map[string]bool            // files that have something which must go: all is said of them
+	waits     string                     // what a command at work may still take out, "" for nothing
 	blind     bool                       // state.db or the seal could not be read, so it is not known what belongs there
 }
 
@@ -468,7 +473,7 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 }
 
 // removals reports what must go and is still there: of a removal that was not finished, or in a file that somebody put
-// into the dataset's folder. While a command is at work, it is that one's to take out.
+// into the dataset's folder. While a command is at work, nobody knows yet whether that one finishes the removal.
 func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) error {
 	stones, err := state.StoredTombstones(ctx, ws) // tombstones.csv can be what is damaged
 	if err != nil {
@@ -482,7 +487,7 @@ func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) er
 	for _, r := range unfinished {
 		switch {
 		case atWork != "":
-			v.note("%s: %s must go and is still in it: %s is at work, and takes it out", r.File, r.What(), atWork)
+			v.waits = cmp.Or(v.waits, fmt.Sprintf("%s is at work, and %s must go and is still in %s", atWork, r.What(), r.File))
 		case r.File == state.StateFile && !v.report.Sealed: // the rest of an erasure that was killed: see records
 		default:
 			v.damage(r.File, mendLeft, "%s must go, and is still in it: a removal was not finished", r.What())
