@@ -75,7 +75,7 @@ type Funnel struct {
 	Lines     int `json:"lines"`
 	Damaged   int `json:"damaged"`         // no JSON, no id, no date, too long, or with the name or address of another post
 	First     int `json:"first_damaged"`   // line of its file; 0 for none
-	Other     int `json:"other_subreddit"` // than those that are wanted, and all profiles
+	Other     int `json:"other_subreddit"` // than those that are wanted, all profiles, and lines that name none
 	Outside   int `json:"other_month"`
 	Removed   int `json:"removed"`           // the line says so
 	Elsewhere int `json:"removed_elsewhere"` // another line of the post says so
@@ -94,12 +94,16 @@ type Chooser struct {
 	found  map[manifest.PostID]Candidate
 	names  map[string]string // one copy of each subreddit's name
 	gone   map[uint64]bool   // posts that a line says are removed, by the number that an id writes
+	later  map[uint64]later  // of other posts, by the same
 }
+
+// later are lines of a post in filters behind that of posts that another line says are removed, which may still come.
+type later struct{ noImage, twice int32 }
 
 // New returns a chooser that has seen nothing yet.
 func New(w Wish) *Chooser {
 	c := &Chooser{wish: w, folded: map[string]bool{}, found: map[manifest.PostID]Candidate{},
-		names: map[string]string{}, gone: map[uint64]bool{}}
+		names: map[string]string{}, gone: map[uint64]bool{}, later: map[uint64]later{}}
 	for _, name := range w.Subreddits {
 		c.folded[fold(name)] = true
 	}
@@ -233,7 +237,7 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 		return false, nil
 	}
 	// Most lines of a dump are of other subreddits. Decoding them would take ten times as long as this look.
-	if len(c.folded) > 0 && !c.mentions(line) {
+	if len(c.folded) > 0 && !c.mayBeOf(line) {
 		c.Funnel.Other++
 		return true, nil
 	}
@@ -251,7 +255,8 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 		return false, nil
 	}
 	number, _ := strconv.ParseUint(string(id), 36, 64) // an id that is too long is too new
-	if s.removed() {
+	isWanted := len(c.folded) == 0 || c.folded[fold(s.Subreddit)]
+	if s.removed() && (isWanted || strings.TrimSpace(s.Subreddit) == "") {
 		c.withdraw(id, number)
 	}
 	month, ok := s.month()
@@ -262,9 +267,7 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	subreddit := manifest.Subreddit(s.Subreddit)
 	_, twice := c.found[id]
 	switch {
-	case subreddit == "": // a profile, whose name would be that of a person
-		f.Other++
-	case len(c.folded) > 0 && !c.folded[fold(s.Subreddit)]:
+	case subreddit == "" || !isWanted: // that of a profile would be the name of a person
 		f.Other++
 	case c.wish.From != Month{} && month.compare(c.wish.From) < 0, c.wish.To != Month{} && month.compare(c.wish.To) > 0:
 		f.Outside++
@@ -274,8 +277,10 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 		f.Elsewhere++
 	case says(s.Self) || says(s.Video) || !says(s.Gallery) && !c.fetchable(cmp.Or(s.Overridden, s.URL)):
 		f.NoImage++
+		c.later[number] = later{c.later[number].noImage + 1, c.later[number].twice}
 	case twice:
 		f.Twice++
+		c.later[number] = later{c.later[number].noImage, c.later[number].twice + 1}
 	case !isOnce(line):
 		return false, nil
 	default:
@@ -288,9 +293,15 @@ func (c *Chooser) take(line []byte) (whole bool, err error) {
 	return true, nil
 }
 
-// withdraw notes that a post is removed, whatever other lines say of it, and takes it from the candidates.
+// withdraw notes that a post is removed, whatever other lines say of it, and takes it from the candidates. Lines of it
+// that later filters did not let pass belong here.
 func (c *Chooser) withdraw(id manifest.PostID, number uint64) {
 	c.gone[number] = true
+	lines := c.later[number]
+	delete(c.later, number)
+	c.Funnel.NoImage -= int(lines.noImage)
+	c.Funnel.Twice -= int(lines.twice)
+	c.Funnel.Elsewhere += int(lines.noImage + lines.twice)
 	if _, found := c.found[id]; found {
 		delete(c.found, id)
 		c.Funnel.Candidates--
@@ -367,24 +378,29 @@ func says(v any) bool {
 	return !value.Absent(text) && (yes || !isFlag)
 }
 
-// subredditKey stands before a subreddit, with any space before the colon and behind it.
-var subredditKey = []byte(`"subreddit"`)
+// subredditKey stands before a subreddit, with any space before the colon and behind it; crosspostKey before posts that
+// a post shows, each with a subreddit of its own.
+var subredditKey, crosspostKey = []byte(`"subreddit"`), []byte(`"crosspost_parent_list"`)
 
-// mentions reports whether a line has a wanted subreddit under the key, wherever: that of the post a crosspost shows,
-// too. One without the key may say that a post of any subreddit is removed.
-func (c *Chooser) mentions(line []byte) bool {
-	for first := true; ; first = false {
-		_, rest, found := bytes.Cut(line, subredditKey)
-		if !found {
-			return first
+// mayBeOf reports whether a line may be of a wanted subreddit, or of none: one of none may say that a post of any
+// subreddit is removed. The key can be that of a post that the line shows.
+func (c *Chooser) mayBeOf(line []byte) bool {
+	named := 0
+	for rest, found := line, true; found; {
+		_, rest, found = bytes.Cut(rest, subredditKey)
+		value, isKey := bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r"), []byte(":"))
+		if !isKey {
+			continue
 		}
-		line = rest
-		value, isKey := bytes.CutPrefix(bytes.TrimLeft(rest, " \t"), []byte(":"))
-		name, _, ends := bytes.Cut(bytes.TrimLeft(value, " \t\""), []byte(`"`))
-		if isKey && ends && c.folded[fold(string(name))] {
+		quoted, isText := bytes.CutPrefix(bytes.TrimLeft(value, " \t\r"), []byte(`"`))
+		name, _, _ := bytes.Cut(quoted, []byte(`"`))
+		isPlain := isText && len(bytes.TrimSpace(name)) > 0 && !bytes.Contains(name, []byte(`\`))
+		if !isPlain || c.folded[fold(string(name))] {
 			return true
 		}
+		named++
 	}
+	return named <= bytes.Count(line, crosspostKey)
 }
 
 // removed reports whether the dump itself says that the post was taken down, by whomever.

@@ -143,7 +143,7 @@ func TestFilters(t *testing.T) {
 			line("aaaa"): {Lines: 1, Removed: 1, Elsewhere: 1},
 		line("aaaa") + line("aaaa", `"removed_by_category":"deleted"`): {Lines: 1, Removed: 1, Elsewhere: 1},
 		line("aaaa") + line("AAAA") + line("t3_aaaa", `"title":"[removed]"`) +
-			line("aaaa"): {Lines: 3, Twice: 1, Removed: 1, Elsewhere: 2},
+			line("aaaa"): {Lines: 3, Removed: 1, Elsewhere: 3},
 		line("aaaa") + line("aaaa", `"banned_by":"x"`,
 			`"created_utc":null`): {Lines: 1, Damaged: 1, First: 2, Elsewhere: 1},
 		line("aaaa") + line("aaaa", `"banned_by":"x"`,
@@ -189,6 +189,63 @@ func TestFilters(t *testing.T) {
 		if diff := cmp.Diff(want, c.Funnel); diff != "" {
 			t.Errorf("%s(-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// TestOfNone: a line that names no subreddit, in whichever way, is of none: it is no candidate, and what it says is
+// removed is removed. A line of another subreddit than those that are wanted says nothing.
+func TestOfNone(t *testing.T) {
+	for how, of := range map[string]struct {
+		subreddit string
+		counts    bool
+	}{
+		"no key":                          {``, true},
+		"null":                            {`"subreddit":null,`, true},
+		"empty":                           {`"subreddit" : "",`, true},
+		"blank":                           {`"subreddit":"\u0020 \t",`, true},
+		"spaces":                          {`"subreddit": "  ",`, true},
+		"a list":                          {`"subreddit":[],`, true},
+		"a word of another field":         {`"post_hint":"subreddit",`, true},
+		"only the post that it shows":     {`"crosspost_parent_list":[{"subreddit":"others"}],`, true},
+		"the wanted":                      {`"subreddit":"somememes",`, true},
+		"the wanted, with escapes":        {`"subreddit":"some\u006demes",`, true},
+		"another":                         {`"subreddit":"others",`, false},
+		"another, and shows the wanted":   {`"crosspost_parent_list":[{"subreddit":"somememes"}],"subreddit":"others",`, false},
+		"a profile":                       {`"subreddit":"u_somebody",`, false},
+		"a profile that shows no forum's": {`"subreddit":"u_somebody","crosspost_parent_list":[{"subreddit":null}],`, false},
+	} {
+		removed := "{" + of.subreddit + `"id":"aaaa","created_utc":1528000000,"removed_by_category":"moderator"}` + "\n"
+		live := "{" + of.subreddit + `"id":"bbbb","created_utc":1528000000,"url":"https://i.redd.it/a.jpg"}` + "\n"
+		for order, text := range map[string]string{
+			"before": removed + live + line("aaaa") + line("cccc"), "after": line("aaaa") + line("cccc") + live + removed,
+		} {
+			c := New(wish(0))
+			testkit.OK(t, c.Read(strings.NewReader(text)))
+			want := Funnel{Lines: 4, Other: 2, Candidates: 2, Chosen: 2}
+			switch {
+			case strings.HasPrefix(how, "the wanted"):
+				want = Funnel{Lines: 4, Removed: 1, Elsewhere: 1, Candidates: 2, Chosen: 2}
+			case of.counts:
+				want = Funnel{Lines: 4, Other: 2, Elsewhere: 1, Candidates: 1, Chosen: 1}
+			}
+			testkit.Same(t, how+", "+order, want, c.Funnel)
+		}
+	}
+}
+
+// TestFirstThatFits: each line is counted in the first filter that does not let it pass, in whichever order the lines
+// of a post come.
+func TestFirstThatFits(t *testing.T) {
+	lines := []string{line("aaaa"), line("aaaa"), line("aaaa", `"is_self":true`), line("aaaa", `"url":"::"`),
+		line("aaaa", `"author":"[deleted]"`), line("aaaa", `"created_utc":1522540799`), line("aaaa", `"subreddit":"x"`),
+		line("bbbb"), line("bbbb"), line("bbbb", `"is_self":true`)}
+	want := Funnel{Lines: 10, Other: 1, Outside: 1, Removed: 1, Elsewhere: 4, NoImage: 1, Twice: 1, Candidates: 1,
+		Chosen: 1}
+	for range 50 {
+		rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		c := New(wish(0))
+		testkit.OK(t, c.Read(strings.NewReader(strings.Join(lines, ""))))
+		testkit.Same(t, strings.Join(lines, ""), want, c.Funnel)
 	}
 }
 
