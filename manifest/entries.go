@@ -568,6 +568,9 @@ func (d *decoder) labels(c int, cells []Cell) []int {
 	}
 	labels, p := v.read(parts)
 	if p != nil && d.blank(cell) {
+		if d.options.Missing != nil {
+			d.options.Missing(v.category.Name, strings.TrimSpace(cell.Text))
+		}
 		return nil
 	}
 	if p != nil {

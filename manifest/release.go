@@ -90,6 +90,9 @@ type Options struct {
 	// Unanswered makes OpenTable and OpenKeyed leave out the rows that say that they are no answer (NoAnswer), and is
 	// called for each of them; nil reads them all.
 	Unanswered func()
+	// Missing is called, where OpenTable is read, for each cell of labels that holds a word for a missing value
+	// (value.Missing), and so counts as empty.
+	Missing func(category, word string)
 	// Known reports whether a word is in the dictionary: what is in none can be a name, and what is in it no id. With
 	// nil nothing is told by that.
 	Known func(word string) bool

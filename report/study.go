@@ -24,7 +24,7 @@ type Study struct {
 	Tests      *Tests
 	Moderation *labels.ModerationTable
 	Models     []Model
-	Notes      []string // parts that were asked for and are left out, and why
+	Notes      []string // parts and answers that are left out, and why
 	Schema     string   // name of the release's label schema
 }
 

@@ -19,6 +19,8 @@ type Agreement struct {
 	labels.Agreement
 	LeftOut int `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
 	Unknown int `json:"unknown,omitempty"`  // entries that were annotated and that the release does not have
+	// Missing are words for a missing value in place of answers.
+	Missing []MissingWords `json:"missing_words,omitempty"`
 	// Of an Argilla export only.
 	Records *int     `json:"records,omitempty"`
 	Ignored []string `json:"ignored,omitempty"` // questions that are no category
@@ -29,6 +31,8 @@ type Agreement struct {
 	// cells that were taken for one label. Both ask for a release that says what these labels are.
 	Scales      []string `json:"scales,omitempty"`
 	SeveralSign string   `json:"several_sign,omitempty"`
+	// AsOne are the labels of columns, without a release, that have several spellings.
+	AsOne []Spellings `json:"counted_as_one,omitempty"`
 	// Twins are annotators who gave the same answers to the same entries, to all of them and to fewTwins at least.
 	Twins []string `json:"twins,omitempty"`
 	// Where batches were named.
@@ -58,6 +62,15 @@ func (a Agreement) Uncompared() []string {
 		}
 	}
 	return names
+}
+
+// AsOneText lists the spellings that count as one label, each with its cells.
+func (a Agreement) AsOneText() string {
+	var all []string
+	for _, s := range a.AsOne {
+		all = append(all, s.String())
+	}
+	return manifest.List(all)
 }
 
 // Annotations say whose answers are compared.
@@ -96,6 +109,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 			return out, err
 		}
 		like, annotators, out.LeftOut, out.SeveralSign = read.like, read.answers, read.leftOut, read.several
+		out.Missing, out.AsOne = read.missing, read.asOne
 		out.Order, out.Own = "of --columns", a.Release == ""
 	case len(files) == 1:
 		export, err := readExport(ctx, files[0], batch, like)
@@ -106,13 +120,14 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		out.Order = "of the files"
-		for _, file := range files {
-			all, left, err := ReadAnswers(ctx, file, like)
+		for i, file := range files {
+			read, err := ReadAnswers(ctx, file, like)
 			if err != nil {
 				return out, err
 			}
-			out.LeftOut += left
-			annotators = append(annotators, all)
+			out.LeftOut += read.LeftOut
+			out.Missing = append(out.Missing, read.MissingOf(i)...)
+			annotators = append(annotators, read.Answers)
 		}
 	}
 	if batch != "" && (len(files) > 1 || len(a.Columns) > 0) {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,6 +22,33 @@ type columnReading struct {
 	answers []labels.Answers
 	leftOut int    // rows that say that they are no answer
 	several string // the sign between the labels of cells that were taken for one label, though they seem to hold several
+	missing []MissingWords
+	asOne   []Spellings // of labels of their own
+}
+
+// Spellings are those of one label, in order, each with its cells.
+type Spellings []Spelling
+
+// A Spelling is a text that stands in cells.
+type Spelling struct {
+	Text  string `json:"text"`
+	Cells int    `json:"cells"`
+}
+
+// String gives the spellings as messages have them.
+func (s Spellings) String() string {
+	var all []string
+	for i, of := range s {
+		cells := ""
+		switch {
+		case i == 0 && of.Cells == 1:
+			cells = " cell"
+		case i == 0:
+			cells = " cells"
+		}
+		all = append(all, fmt.Sprintf("%s in %d%s", table.Quote(of.Text), of.Cells, cells))
+	}
+	return strings.Join(all, " and ")
 }
 
 func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (out columnReading, err error) {
@@ -34,13 +62,13 @@ func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (ou
 	case a.Release == "" && a.Category != "":
 		return out, userfile.Wrong("--category needs --release, the release that has the category")
 	}
-	by, err := differentValues(ctx, a.Files[0], a.Columns)
+	by, cells, err := differentValues(ctx, a.Files[0], a.Columns)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
 	values := allOf(by)
 	if a.Release == "" {
-		out.like, err = ownLabels(a.Columns, by)
+		out.like, out.asOne, err = ownLabels(a.Columns, by, cells)
 		out.several = severalSign(values)
 	} else {
 		out.like, err = ofCategory(like, values, a)
@@ -49,27 +77,34 @@ func readColumns(ctx context.Context, a Annotations, like *manifest.Release) (ou
 		return out, err
 	}
 	category := out.like.Schema.Categories[0].Name
-	for _, column := range a.Columns {
-		answers, without, err := ReadAnswers(ctx, a.Files[0], out.like.Naming(map[string]string{category: column}))
+	for i, column := range a.Columns {
+		read, err := ReadAnswers(ctx, a.Files[0], out.like.Naming(map[string]string{category: column}))
 		if err != nil {
 			return out, err
 		}
-		out.answers, out.leftOut = append(out.answers, answers), max(out.leftOut, without) // the same rows for each
+		out.answers, out.leftOut = append(out.answers, read.Answers), max(out.leftOut, read.LeftOut) // the same rows for each
+		out.missing = append(out.missing, read.MissingOf(i)...)
 	}
 	return out, nil
 }
 
-// differentValues gives the different cells of each column, in order, but for words for a missing value.
-func differentValues(ctx context.Context, file string, columns []string) (by [][]string, err error) {
+// differentValues gives the different cells of each column, in order, but for words for a missing value, and how many
+// cells of all columns are the same.
+func differentValues(ctx context.Context, file string, columns []string) (by [][]string, cells map[string]int,
+	err error) {
+	cells = make(map[string]int)
 	for _, column := range columns {
 		values, err := ReadColumn(ctx, file, column, ofAnswers(new(int)))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		for _, text := range values {
+			cells[text]++
 		}
 		all := slices.Sorted(maps.Values(values))
 		by = append(by, slices.DeleteFunc(slices.Compact(all), value.Missing))
 	}
-	return by, nil
+	return by, cells, nil
 }
 
 // allOf gives the different cells of all columns, in order.
@@ -84,8 +119,10 @@ const mostOwnLabels = 50
 
 // ownLabels gives a release whose one category has each of the different values of the columns as a label, one a cell.
 // Spellings that differ in case alone, or are one number, are one label; where all are words for yes and no, they are
-// these two. Columns of which no two share a label are about different things, or spell one thing in two ways.
-func ownLabels(columns []string, by [][]string) (*manifest.Release, error) {
+// these two. Columns of which no two share a label are about different things, or spell one thing in two ways. cells
+// says how many have each value; asOne are the labels of several spellings.
+func ownLabels(columns []string, by [][]string, cells map[string]int) (r *manifest.Release, asOne []Spellings,
+	err error) {
 	values, label := allOf(by), guess.SharedLabel
 	if !slices.ContainsFunc(values, func(text string) bool { _, ok := value.Flag(text); return !ok }) {
 		label = func(text string) string { yes, _ := value.Flag(text); return strconv.FormatBool(yes) }
@@ -100,14 +137,26 @@ func ownLabels(columns []string, by [][]string) (*manifest.Release, error) {
 		}
 		spellings = append(spellings, manifest.Spelling{Text: text, Label: place[key]})
 	}
+	for label := range category.Labels {
+		var of Spellings
+		for _, s := range spellings {
+			if s.Label == label {
+				of = append(of, Spelling{s.Text, cells[s.Text]})
+			}
+		}
+		if len(of) > 1 {
+			asOne = append(asOne, of)
+		}
+	}
 	if n := len(category.Labels); n > mostOwnLabels {
-		return nil, userfile.Wrong("the columns have %d different values, and at most %d are taken for labels: "+
+		return nil, nil, userfile.Wrong("the columns have %d different values, and at most %d are taken for labels: "+
 			"name the release that has their labels with --release", n, mostOwnLabels)
 	}
 	if err := sharing(columns, by, label); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{category}}).Spelling(spellings), nil
+	r = manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{category}}).Spelling(spellings)
+	return r, asOne, nil
 }
 
 // sharing refuses columns of which no two have a label in common.
@@ -136,7 +185,7 @@ func sharing(columns []string, by [][]string, label func(text string) string) er
 
 // CategoriesOf names the categories of a release that have all labels in columns of a file.
 func CategoriesOf(ctx context.Context, file string, columns []string, release string) (all []string, err error) {
-	by, err := differentValues(ctx, file, columns)
+	by, _, err := differentValues(ctx, file, columns)
 	if err != nil {
 		return nil, err
 	}

@@ -134,6 +134,23 @@ func TestColumnsOwn(t *testing.T) {
 	}
 }
 
+// TestAsOne: labels of columns that count as one in several spellings are told, with their cells.
+func TestAsOne(t *testing.T) {
+	write := writer(t)
+	for _, test := range []struct{ rows, says string }{
+		{"abc1,a,A\nabc2,a,A\nabc3,b,b\nabc4,a,b\n", `"A" in 2 cells and "a" in 3`},
+		{"abc1,1,1.0\nabc2,2,02\nabc3,3,3\nabc4,02,1\n", `"1" in 2 cells and "1.0" in 1`},
+		{"abc1,1.0,1\nabc2,Two,two\nabc3,TWO,1\n", `"1" in 2 cells and "1.0" in 1, "TWO" in 1 cell and "Two" in 1 and "two" in 1`},
+		{"abc1,yes,1\nabc2,no,no\n", `"1" in 1 cell and "yes" in 1`},
+		{"abc1,a,a\nabc2,NA,nan\nabc3,b,na\n", ""},
+	} {
+		a := Annotations{Files: []string{write("a.csv", "id,A,B\n"+test.rows)}, Columns: []string{"A", "B"}}
+		got, err := Agree(t.Context(), a)
+		testkit.OK(t, err)
+		testkit.Same(t, test.rows, test.says, got.AsOneText())
+	}
+}
+
 // TestTwins: annotators who agree in everything are named, for one file may be a copy of the other. A single different
 // answer, or entry, makes two of them; so do a few equal ones.
 func TestTwins(t *testing.T) {

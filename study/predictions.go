@@ -53,13 +53,16 @@ func (s scorer) orByColumn(err error) error {
 	return err
 }
 
-// predictions reads a file of labels. It adds to out the classes that are told apart, and to left the rows that are
-// no answer.
+// predictions reads a file of labels. It adds to out the classes that are told apart and the words for missing values,
+// and to left the rows that are no answer.
 func (s scorer) predictions(ctx context.Context, file string, out *Scores, left *int) (labels.Answers, error) {
-	answers, _, err := readTable(ctx, file, s.read, left)
+	read, err := readTable(ctx, file, s.read)
 	if err != nil {
 		return nil, s.orByColumn(err)
 	}
+	*left += read.LeftOut
+	isOther := func(m MissingWords) bool { return !slices.Contains(named(s.tasks), m.Category) }
+	out.Missing = append(out.Missing, slices.DeleteFunc(read.of("", file), isOther)...)
 	look, err := s.look(ctx, file)
 	if err == nil {
 		err = s.unambiguous(look)
@@ -75,7 +78,7 @@ func (s scorer) predictions(ctx context.Context, file string, out *Scores, left 
 			}
 		}
 	}
-	return answers, nil
+	return read.Answers, nil
 }
 
 // A columnLook is what a file of predictions has in its columns.

@@ -164,6 +164,8 @@ type Scores struct {
 	Mapped     []Mapped     `json:"mapped,omitempty"`
 	Thresholds []Thresholds `json:"thresholds,omitempty"` // of probabilities
 	Ties       []Ties       `json:"ties,omitempty"`       // of probabilities
+
+	Missing []MissingWords `json:"missing_words,omitempty"`
 }
 
 // Mapped are the predictions of a file that name a class of several labels, where these are told apart: they count as

@@ -7,6 +7,7 @@ package study
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -148,24 +149,63 @@ func distinct(files []string) error {
 	return nil
 }
 
-// ReadAnswers reads an annotator's file, under the schema of a release, without the entries that were skipped: those
-// without any answer. An empty list is the answer "no label". Cells cannot say so: where every answer would have a
-// label, as with None or a category of one, a line of empty cells is one that was skipped. left is how many rows say
-// that they are no answer, such as drafts (manifest.NoAnswer). An image whose rows differ has no answer.
-func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (answers labels.Answers, left int,
-	err error) {
-	answers, has, err := readTable(ctx, file, like, &left)
-	if err != nil {
-		return nil, left, err
+// A Reading is what a file of answers says.
+type Reading struct {
+	Answers labels.Answers
+	LeftOut int            // rows that say that they are no answer, such as drafts (manifest.NoAnswer)
+	Missing []MissingWords // by category; they name no annotator and no file
+}
+
+// MissingWords are the cells of a category that hold a word for a missing value, such as NA, and so are no answer.
+type MissingWords struct {
+	Annotator string `json:"annotator,omitempty"` // of whom answers are compared: A1, A2...
+	File      string `json:"file,omitempty"`      // of predictions
+	Category  string `json:"category"`
+	Cells     int    `json:"cells"`
+	As        string `json:"as"` // the first such word
+}
+
+// String says it as messages do.
+func (m MissingWords) String() string {
+	hold, count := "cells hold", "count"
+	if m.Cells == 1 {
+		hold, count = "cell holds", "counts"
 	}
-	format, _ := table.FormatOf(file)
-	named := (format == table.CSV || format == table.TSV) && slices.ContainsFunc(has, func(c manifest.Category) bool {
-		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
-	})
-	maps.DeleteFunc(answers, func(_ manifest.Key, given [][]int) bool {
-		return !slices.ContainsFunc(given, func(labels []int) bool { return len(labels) > 0 || labels != nil && !named })
-	})
-	return answers, left, nil
+	return fmt.Sprintf("%s, %s: %d %s a word for a missing value, such as %s, and %s as no answer",
+		cmp.Or(m.File, m.Annotator), m.Category, m.Cells, hold, table.Quote(m.As), count)
+}
+
+// of says whose answers were read, or of which file.
+func (r Reading) of(annotator, file string) []MissingWords {
+	all := slices.Clone(r.Missing)
+	for i := range all {
+		all[i].Annotator, all[i].File = annotator, file
+	}
+	return all
+}
+
+// MissingOf gives the words for missing values in the answers of annotator i, from 0.
+func (r Reading) MissingOf(i int) []MissingWords { return r.of(labels.Annotator(i), "") }
+
+// missing adds a cell that holds such a word.
+func (r *Reading) missing(category, word string) {
+	i := slices.IndexFunc(r.Missing, func(m MissingWords) bool { return m.Category == category })
+	if i < 0 {
+		i, r.Missing = len(r.Missing), append(r.Missing, MissingWords{Category: category, As: strings.Clone(word)})
+	}
+	r.Missing[i].Cells++
+}
+
+// ReadAnswers reads an annotator's file, under the schema of a release, without the entries that were skipped.
+func ReadAnswers(ctx context.Context, file string, like *manifest.Release) (Reading, error) {
+	read, err := readTable(ctx, file, like)
+	maps.DeleteFunc(read.Answers, func(_ manifest.Key, given [][]int) bool { return isNone(given) })
+	return read, err
+}
+
+// isNone reports whether there is no answer to any category.
+func isNone(given [][]int) bool {
+	return !slices.ContainsFunc(given, func(labels []int) bool { return labels != nil })
 }
 
 // ReadBatches reads the column of an annotator's file that names batches, of the rows that are answers.
@@ -191,30 +231,40 @@ func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
 	return all
 }
 
-// readTable reads a file of answers: the labels of each entry, and the categories that the file has. It adds to left
-// the rows that say that they are no answer.
-func readTable(ctx context.Context, file string, like *manifest.Release, left *int) (map[manifest.Key][][]int,
-	[]manifest.Category, error) {
-	table, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), ofAnswers(left))
+// readTable reads a file of answers, under the schema of a release. An image whose rows differ has no answer. An empty
+// list is the answer "no label". Cells cannot say so: where every answer would have a label, as with None or a category
+// of one, a line of empty cells is one that was skipped, and has no answer.
+func readTable(ctx context.Context, file string, like *manifest.Release) (read Reading, err error) {
+	o := ofAnswers(&read.LeftOut)
+	o.Missing = read.missing
+	opened, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), o)
 	if err != nil {
-		return nil, nil, userfile.Faulty(err)
+		return Reading{}, userfile.Faulty(err)
 	}
-	place := make([]int, len(table.Schema.Categories)) // of each of the file's categories in the schema
-	for i, category := range table.Schema.Categories {
+	has := opened.Schema.Categories
+	place := make([]int, len(has)) // of each of the file's categories in the schema
+	for i, category := range has {
 		place[i] = slices.IndexFunc(like.Schema.Categories,
 			func(c manifest.Category) bool { return c.Name == category.Name })
 	}
-	out := make(map[manifest.Key][][]int)
-	for e, err := range labels.Images(table.Schema, table.Entries(ctx)) {
+	format, _ := table.FormatOf(file)
+	isNamed := (format == table.CSV || format == table.TSV) && slices.ContainsFunc(has, func(c manifest.Category) bool {
+		return c.Kind != manifest.Multi || slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Exclusive })
+	})
+	read.Answers = make(labels.Answers)
+	for e, err := range labels.Images(opened.Schema, opened.Entries(ctx)) {
 		if err != nil {
-			return nil, nil, userfile.Faulty(err)
+			return Reading{}, userfile.Faulty(err)
 		}
-		e.Labels, _ = labels.Settle(table.Schema, e.Labels)
+		e.Labels, _ = labels.Settle(opened.Schema, e.Labels)
 		all := make([][]int, len(like.Schema.Categories)) // categories that the file lacks stay without an answer
+		skipped := isNamed && !slices.ContainsFunc(e.Labels, func(given []int) bool { return len(given) > 0 })
 		for i, given := range e.Labels {
-			all[place[i]] = given
+			if !skipped {
+				all[place[i]] = given
+			}
 		}
-		out[e.Key] = all
+		read.Answers[e.Key] = all
 	}
-	return out, table.Schema.Categories, nil
+	return read, nil
 }

@@ -292,6 +292,87 @@ func TestLeftOut(t *testing.T) {
 		[2]int{scores.Files[0].Predicted, scores.Files[0].LeftOut})
 }
 
+// TestMissingWords: a word for a missing value is no answer, and counted, by each reader of tables of answers; a label
+// that is called so is one.
+func TestMissingWords(t *testing.T) {
+	none := func(annotator, file, category string, cells int, as string) MissingWords {
+		return MissingWords{annotator, file, category, cells, as}
+	}
+	// F4 of the first is an answer: it is all of its line that is not missing.
+	first := "id,severity,figurative\nfew000,NA,F4\nfew001,#N/A,n/a\nfew002,SS1,F1\n"
+	second := "id,severity\nfew000,SS1\nfew001,SS1\nfew002,null\n"
+	third := `{"id":"few000","severity":"NaN"}` + "\n" + `{"id":"few001","severity":null}` + "\n" +
+		`{"id":"few002","severity":"SS1"}` + "\n"
+	all := files(t, first, second, third)
+	a, err := Agree(t.Context(), Annotations{Files: all})
+	testkit.OK(t, err)
+	testkit.Same(t, "of files", []MissingWords{none("A1", "", "severity", 2, "NA"), none("A1", "", "figurative", 1, "n/a"),
+		none("A2", "", "severity", 1, "null"), none("A3", "", "severity", 1, "NaN")}, a.Missing)
+	testkit.Same(t, "answered by the first two", 1, a.Pairs[0].Both)
+
+	sheet := files(t, "id,One,Two\nfew000,SS1,SS1\nfew001,NA,SS2\nfew002,SS2,n/a\nfew003, na ,SS2\n")
+	for _, of := range []Annotations{{}, {Release: release(t, "test", "test", "test")}} {
+		of.Files, of.Columns = sheet, []string{"One", "Two"}
+		a, err := Agree(t.Context(), of)
+		testkit.OK(t, err)
+		category := a.Categories[0].Name
+		testkit.Same(t, "of columns", []MissingWords{none("A1", "", category, 2, "NA"), none("A2", "", category, 1, "n/a")},
+			a.Missing)
+	}
+
+	gold := release(t, "test", "test", "test")
+	scores, err := Score(t.Context(), all, Scoring{Gold: gold, Tasks: Tasks{Names: []string{"severity"}}})
+	testkit.OK(t, err)
+	testkit.Same(t, "of predictions", []MissingWords{none("", all[0], "severity", 2, "NA"),
+		none("", all[1], "severity", 1, "null"), none("", all[2], "severity", 1, "NaN")}, scores.Missing)
+	testkit.Same(t, "without an answer", []int{2, 1, 2}, scores.Tasks[0].NoAnswer)
+
+	like := manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{{Name: "country",
+		Kind: manifest.Single, Labels: []manifest.Label{{Code: "NA"}, {Code: "DE"}}}}})
+	read, err := ReadAnswers(t.Context(), files(t, "id,country\nfew000,NA\nfew001,nan\nfew002,DE\n")[0], like)
+	testkit.OK(t, err)
+	testkit.Same(t, "beside a label of that name", []MissingWords{none("", "", "country", 1, "nan")}, read.Missing)
+	testkit.Same(t, "answers", 2, len(read.Answers))
+}
+
+// TestSkippedLines: a line of only empty cells is no answer to any category, for those who are compared and for what is
+// scored, where an answer would have a label. Where the file has but lists of labels without None it means no label.
+func TestSkippedLines(t *testing.T) {
+	write := writer(t)
+	gold := filepath.Dir(write("r/release.toml", "name = \"r\"\nmanifest = \"m.jsonl\"\n[[category]]\nname = \"sev\"\n"+
+		"kind = \"single\"\nlabels = [{code = \"S0\"}, {code = \"S1\"}]\n[[category]]\nname = \"top\"\nkind = \"multi\"\n"+
+		"labels = [{code = \"P0\"}, {code = \"P1\"}]\n"))
+	write("r/m.jsonl", `{"id":"abc1","sev":"S0","top":["P1"]}`+"\n"+`{"id":"abc2","sev":"S1","top":[]}`+"\n"+
+		`{"id":"abc3","sev":"S1","top":["P0"]}`+"\n")
+	for _, test := range []struct {
+		name, text string
+		answered   int
+		scored     []int // by task
+	}{
+		{"a.csv", "id,sev,top\nabc1,S0,P1\nabc2,S1,\nabc3,,\n", 2, []int{2, 2}},
+		{"a.tsv", "id\tsev\ttop\nabc1\tS0\tP1\nabc2\tS1\t\nabc3\tNA\t\n", 2, []int{2, 2}},
+		{"a.jsonl", `{"id":"abc1","sev":"S0","top":["P1"]}` + "\n" + `{"id":"abc2","sev":"S1","top":[]}` + "\n" +
+			`{"id":"abc3","sev":null,"top":null}` + "\n", 2, []int{2, 2}},
+		{"b.jsonl", `{"id":"abc1","sev":"S0","top":["P1"]}` + "\n" + `{"id":"abc3","sev":null,"top":[]}` + "\n", 2,
+			[]int{1, 2}},
+		{"top.csv", "id,top\nabc1,P1\nabc2,\nabc3,\n", 3, []int{3}},
+	} {
+		file := write(test.name, test.text)
+		opened, err := manifest.Open(gold, manifest.Options{})
+		testkit.OK(t, err)
+		read, err := ReadAnswers(t.Context(), file, opened)
+		testkit.OK(t, err)
+		testkit.Same(t, test.text+"answers", test.answered, len(read.Answers))
+		scores, err := Score(t.Context(), []string{file}, Scoring{Gold: gold})
+		testkit.OK(t, err)
+		var scored []int
+		for _, of := range scores.Tasks {
+			scored = append(scored, of.Scored...)
+		}
+		testkit.Same(t, test.text+"scored", test.scored, scored)
+	}
+}
+
 // TestFeaturesLeftOut: rows of numbers that say in words that they are none are left out and counted; numbers and yes
 // or no are values.
 func TestFeaturesLeftOut(t *testing.T) {

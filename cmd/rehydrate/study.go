@@ -41,6 +41,9 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 			page.Notes = append(page.Notes, times(n, "annotated entry is",
 				"annotated entries are")+" left out: not in the release")
 		}
+		for _, m := range agreement.Missing {
+			page.Notes = append(page.Notes, m.String())
+		}
 	}
 	page.Notes = append(page.Notes, f.leaveOut(schema)...)
 	if f.features != "" {
@@ -66,6 +69,10 @@ func (c *command) writeStudy(ctx context.Context, f studyFlags, out pageFlags) e
 		}
 		for _, m := range compared.Models {
 			page.Models = append(page.Models, report.Model{Name: m.Name, Scores: m.Scores.Scores})
+			for _, missing := range m.Missing {
+				missing.File = m.Name // a page names no file
+				page.Notes = append(page.Notes, missing.String())
+			}
 		}
 	}
 	if err := out.write(ctx, c, page); err != nil {

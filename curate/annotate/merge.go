@@ -35,14 +35,16 @@ type Merging struct {
 // Merged is what came of a round. Annotators are A1, A2 and so on: those of Argilla exports in the order in which they
 // answered first, then those of tables as they were given.
 type Merged struct {
-	Asked      int              `json:"asked"`              // entries with an answer
-	Unasked    int              `json:"unasked"`            // entries of the release without one
-	LeftOut    int              `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
-	Annotators []Annotator      `json:"annotators"`
-	Categories []Tally          `json:"categories"`
-	Agreement  *study.Agreement `json:"agreement"`              // of those who do not decide; nil where there is none
-	Without    string           `json:"no_agreement,omitempty"` // why, or why there is none by batch
-	Open       []Open           `json:"open"`                   // in the order of the release
+	Asked   int `json:"asked"`              // entries with an answer
+	Unasked int `json:"unasked"`            // entries of the release without one
+	LeftOut int `json:"left_out,omitempty"` // answers that are drafts, were discarded, or otherwise say that they are none
+	// Missing are words for a missing value in place of answers.
+	Missing    []study.MissingWords `json:"missing_words,omitempty"`
+	Annotators []Annotator          `json:"annotators"`
+	Categories []Tally              `json:"categories"`
+	Agreement  *study.Agreement     `json:"agreement"`              // of those who do not decide; nil where there is none
+	Without    string               `json:"no_agreement,omitempty"` // why, or why there is none by batch
+	Open       []Open               `json:"open"`                   // in the order of the release
 
 	entries []manifest.Entry // with the labels that were found
 	schema  manifest.Schema
@@ -87,14 +89,15 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	answers, batches, left, err := m.read(ctx)
+	read, err := m.read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	answers, batches := read.annotators, read.batches
 	if len(answers) < int(m.Decides) {
 		return nil, fmt.Errorf("--decides %s: there are %d annotators", labels.Annotator(int(m.Decides)-1), len(answers))
 	}
-	out := &Merged{Open: []Open{}, LeftOut: left, schema: m.Scheme.Schema}
+	out := &Merged{Open: []Open{}, LeftOut: read.leftOut, Missing: read.missing, schema: m.Scheme.Schema}
 	out.schema.Columns = m.Release.Schema.Columns
 	given := make([]labels.Answers, len(answers)) // of which nothing is taken out
 	for i := range answers {
@@ -212,12 +215,19 @@ func plain(c manifest.Category, given []int) []int {
 	return append([]int{}, slices.Sorted(slices.Values(given))...)
 }
 
-// read reads all answers. left counts those that say that they are none.
-func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[manifest.Key]string, left int,
-	err error) {
+// given are all answers.
+type given struct {
+	annotators []labels.Answers
+	batches    map[manifest.Key]string
+	leftOut    int // that say that they are none
+	missing    []study.MissingWords
+}
+
+// read reads all answers.
+func (m *Merging) read(ctx context.Context) (out given, err error) {
 	answers := argilla.New(m.Batch, m.Scheme)
-	batches = map[manifest.Key]string{}
-	var tables []labels.Answers
+	out.batches = map[manifest.Key]string{}
+	var tables []study.Reading
 	var failed []error
 	for _, file := range m.Files {
 		if strings.ToLower(filepath.Ext(file)) == ".json" {
@@ -228,16 +238,21 @@ func (m *Merging) read(ctx context.Context) (all []labels.Answers, batches map[m
 			failed = append(failed, err)
 			continue
 		}
-		table, none, err := study.ReadAnswers(ctx, file, m.Scheme)
-		failed, left = append(failed, err), left+none
+		table, err := study.ReadAnswers(ctx, file, m.Scheme)
+		failed = append(failed, err)
 		if column, err := study.ReadBatches(ctx, file, m.Batch); err == nil { // else it has no such column
-			maps.Copy(batches, column)
+			maps.Copy(out.batches, column)
 		}
 		tables = append(tables, table)
 	}
-	maps.Copy(batches, answers.Export().Batches)
-	return append(answers.Export().Annotators, tables...), batches, left + answers.Export().LeftOut,
-		errors.Join(failed...)
+	export := answers.Export()
+	maps.Copy(out.batches, export.Batches)
+	out.annotators, out.leftOut = export.Annotators, export.LeftOut
+	for _, table := range tables {
+		out.missing = append(out.missing, table.MissingOf(len(out.annotators))...)
+		out.annotators, out.leftOut = append(out.annotators, table.Answers), out.leftOut+table.LeftOut
+	}
+	return out, errors.Join(failed...)
 }
 
 // strangers refuses answers for what is not an entry of the release.
