@@ -11,6 +11,7 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/study"
 )
 
 const moods = `[[category]]
@@ -306,6 +307,19 @@ func TestMergeBeside(t *testing.T) {
 	m, err := Merge(t.Context(), r.Merging)
 	testkit.OK(t, err)
 	testkit.Same(t, "asked, open and left out", [3]int{1, 0, 2}, [3]int{m.Asked, len(m.Open), m.LeftOut})
+}
+
+// TestMergeMissing: words for a missing value are no answers, and counted by annotator, tables behind exports.
+func TestMergeMissing(t *testing.T) {
+	r := newRound(t, said("aaaa", "L", "X")+said("bbbb", "L", "X"))
+	r.Files = append(r.Files, r.write("b.csv", "id,mood,tags\naaaa,NA,X\nbbbb,N/A,null\ncccc,L,nan\n"),
+		r.write("a.json", `[{"id":"aaaa","responses":{"mood":[{"value":"L","user_id":"u"}]}}]`))
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	testkit.Same(t, "words", []study.MissingWords{{Annotator: "A3", Category: "mood", Cells: 2, As: "NA"},
+		{Annotator: "A3", Category: "tags", Cells: 2, As: "null"}}, m.Missing)
+	testkit.Same(t, "entries with an answer", []int{1, 2, 2},
+		[]int{m.Annotators[0].Entries, m.Annotators[1].Entries, m.Annotators[2].Entries})
 }
 
 // TestMergeBatches: an open question says of which batch its entry is, as tables and Argilla exports name it.

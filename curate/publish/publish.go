@@ -81,6 +81,9 @@ type Report struct {
 	Signed      bool     `json:"signed"`
 	Grants      bool     `json:"-"`       // whether its users need a grant
 	Checked     int      `json:"checked"` // texts of images that the files were held against
+
+	// Missing are words for a missing value in place of annotators' answers.
+	Missing []study.MissingWords `json:"missing_words,omitempty"`
 }
 
 // A File is one of the folder, with its SHA-256 in hex.
@@ -120,7 +123,7 @@ func newPublishing(c Config) *publishing {
 	p := &publishing{Config: c, splits: map[string]bool{}, Report: Report{Path: c.To, Name: c.Release.Name,
 		Version: c.Release.Version, Open: []string{}, Signed: c.Key != nil, Grants: c.Policy.Access.GrantRequired}}
 	if c.Agreement != nil {
-		p.Unknown = c.Agreement.Unknown
+		p.Unknown, p.Missing = c.Agreement.Unknown, c.Agreement.Missing
 	}
 	p.Lacks = []string{}
 	if c.Release.License == "" {

@@ -14,6 +14,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
 	"rehydrate/manifest/value"
+	"rehydrate/study"
 )
 
 // A Review is all that would be published, for a person to read: no rule can tell every name of somebody from a word.
@@ -27,6 +28,9 @@ type Review struct {
 	Items   []Item `json:"items"`             // those with Looks first
 	Next    string `json:"next"`              // the command that publishes it
 	Signed  bool   `json:"-"`                 // whether that command signs
+
+	// Missing are words for a missing value in place of annotators' answers.
+	Missing []study.MissingWords `json:"missing_words,omitempty"`
 }
 
 // An Item is a part of the release: a category, a column, a text.
@@ -59,7 +63,7 @@ func Examine(ctx context.Context, c Config) (Review, error) {
 	err := p.build(ctx, p.annotate, p.accompany, p.check, func(ctx context.Context) error {
 		items, err := p.items(ctx)
 		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts,
-			Unknown: p.Unknown, Items: items, Signed: p.Signed}
+			Unknown: p.Unknown, Missing: p.Missing, Items: items, Signed: p.Signed}
 		return err
 	})
 	return review, err

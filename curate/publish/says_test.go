@@ -98,15 +98,20 @@ func TestDatasheetSays(t *testing.T) {
 // TestAgreementFile: agreement.json has the numbers, and no name of a question that is not the release's.
 func TestAgreementFile(t *testing.T) {
 	made, report, err := published(t, two, func(c *Config) {
-		c.Agreement = compared(func(a *study.Agreement) { a.Ignored, a.Unknown = []string{"who are you"}, 4 })
+		c.Agreement = compared(func(a *study.Agreement) {
+			a.Ignored, a.Unknown = []string{"who are you"}, 4
+			a.Missing = []study.MissingWords{{Annotator: "A1", Category: "mood", Cells: 2, As: "NA"}}
+		})
 	})
 	testkit.OK(t, err)
 	var got study.Agreement
 	testkit.OK(t, json.Unmarshal([]byte(made[AgreementName]), &got))
-	want := *compared(func(a *study.Agreement) { a.Unknown = 4 })
+	missing := []study.MissingWords{{Annotator: "A1", Category: "mood", Cells: 2, As: "NA"}}
+	want := *compared(func(a *study.Agreement) { a.Unknown, a.Missing = 4, missing })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("agreement.json (-want +got):\n%s", diff)
 	}
+	testkit.Same(t, "words for missing values", missing, report.Missing)
 	if !strings.HasSuffix(made[AgreementName], "}\n") || report.Unknown != 4 {
 		t.Errorf("%d unknown, %q", report.Unknown, made[AgreementName])
 	}
