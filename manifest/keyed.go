@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -97,6 +98,10 @@ func (k *Keyed) Each(ctx context.Context, visit func(Key, []Cell) bool) error {
 		if p, ok := table.AsProblem(err); ok {
 			k.problems.Add(*p)
 			continue
+		}
+		if last, ok := errors.AsType[*Problems](err); ok {
+			k.problems.Join(*last)
+			return k.problems.Err()
 		}
 		if err != nil {
 			return fmt.Errorf("read %s: %w", k.ids.ManifestPath, err)

@@ -25,6 +25,7 @@ type jsonRows struct {
 	cells   []Cell
 	offsets []int  // 1 + where the cells stand in the record, 0 when missing
 	keyed   string // the column of the records' keys, where they have some
+	full    error  // of too many keys
 }
 
 // A recordReader gives the texts of records, which start with {, one after the other. After a *Problem the next can be
@@ -88,8 +89,12 @@ func (j *jsonRows) column(key string) int {
 	return len(j.keys) - 1
 }
 
-// Next gives the cells of the next record; a missing key is Null.
+// Next gives the cells of the next record; a missing key is Null. After too many keys it gives no more: what a further
+// key says would go unseen.
 func (j *jsonRows) Next() ([]Cell, error) {
+	if j.full != nil {
+		return nil, j.full
+	}
 	text, err := j.in.next()
 	if err != nil {
 		return nil, err
@@ -163,8 +168,11 @@ func (j *jsonRows) add(m jsonscan.Member) error {
 			return nil // a column that is not used
 		}
 		if len(j.keys) == maxColumns {
-			return j.in.problem(m.At, "the records have more than 1000 different keys",
+			p := j.in.problem(m.At, "the records have more than 1000 different keys",
 				"keys are columns: give every record the same ones")
+			p.Last = true
+			j.full = One(p)
+			return j.full
 		}
 		i = j.column(strings.Clone(m.Key))
 	}

@@ -16,6 +16,8 @@ type Problem struct {
 	Line, Column int    // from 1; 0 where there is none
 	Message      string
 	Hint         string
+	// Last says that nothing behind it can be read, as a reader of rows told it: no row can be skipped to go on.
+	Last bool
 }
 
 // Error gives "file:line:column: message", or "line 3, column 1: message" where the file
@@ -105,9 +107,10 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// AsProblem finds the *Problem in an error.
+// AsProblem finds the *Problem in an error. One that is the last is none: whoever goes on after problems would read no
+// more, and not say it.
 func AsProblem(err error) (*Problem, bool) {
 	var p *Problem
 	ok := errors.As(err, &p)
-	return p, ok
+	return p, ok && !p.Last
 }
