@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"rehydrate/manifest"
-	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -134,7 +133,8 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 		switch {
 		case h.Found != nil:
 			found++
-			answers[i].Found = s.withoutParent(h.Found)
+			// Its picture goes with a parent that has a tombstone here, by request or of the release.
+			answers[i].Found = h.Found.WithoutParent(s.stones.StateOf)
 			posts[i] = s.found(p, h, now)
 		case h.Absent:
 			posts[i] = s.absent(p, now, h.Second)
@@ -180,21 +180,6 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	}
 	s.Progress.asked(found)
 	return nil
-}
-
-// withoutParent is an answer about a crosspost of a post that has a tombstone here, by request or of the release: its
-// picture goes as if Reddit said that the parent is gone. Other answers it returns as they are.
-func (s *asker) withoutParent(post *reddit.Post) *reddit.Post {
-	for _, c := range post.Images {
-		if stone, taken := s.stones[c.Parent]; taken && c.Parent != "" {
-			after := *post
-			after.Images = []reddit.Candidate{{Parent: c.Parent, Fault: &policy.Fault{Outcome: manifest.Gone,
-				Reason: policy.CrosspostParent,
-				Detail: "the post this is a crosspost of has a tombstone: " + string(stone.State)}}}
-			return &after
-		}
-	}
-	return post
 }
 
 // found is the post p after an answer that held it.
@@ -316,7 +301,10 @@ func (r *run) settleKnown(ctx context.Context, s *asker) error {
 			_, heard := r.heard[id]
 			return !heard && !p.Unconfirmed
 		})
-		maps.DeleteFunc(s.images, func(_ manifest.Key, t workspace.Trouble) bool { return t.Beside == workspace.Waiting })
+		maps.DeleteFunc(s.images, func(k manifest.Key, t workspace.Trouble) bool {
+			_, heard := r.heard[k.ID].Images[k.Image]
+			return !heard && t.Beside == workspace.Waiting
+		})
 	}
 	return s.settle(ctx)
 }

@@ -96,11 +96,15 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
-// takeHeard takes over what audits heard of posts: a post that was live is withheld, until a sweep or an offline purge
-// settles what is gone.
+// takeHeard takes over what audits heard of posts and images: what was live is withheld, until a sweep or an offline
+// purge settles what is gone.
 func (r *run) takeHeard(ctx context.Context) (err error) {
 	r.heard, err = state.ReadNote[state.HeardNote](ctx, r.Workspace)
 	if err != nil || len(r.heard) == 0 {
+		return err
+	}
+	lost, err := r.takeHeardImages(ctx)
+	if err != nil {
 		return err
 	}
 	var posts, never []workspace.Post
@@ -110,6 +114,10 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 		}
 		h, gone := r.heard.Of(p)
 		if !gone {
+			if lost[p.ID] { // the answer that the image is gone said that the post is live
+				p.CheckedAt, p.LiveAt, p.AbsentAt = h.At, h.At, time.Time{}
+				posts = append(posts, p)
+			}
 			continue
 		}
 		p.Withheld = !r.stones.Has(p.ID) && !p.LiveAt.IsZero()
@@ -123,6 +131,39 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 		return err
 	}
 	return r.Workspace.SetPosts(ctx, posts)
+}
+
+// takeHeardImages is takeHeard for images of live posts. It returns the posts that lost one.
+func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]bool, err error) {
+	var ids []manifest.PostID
+	for id, h := range r.heard {
+		if len(h.Images) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	lost = map[manifest.PostID]bool{}
+	if len(ids) == 0 {
+		return lost, nil
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
+		if err != nil {
+			return nil, err
+		}
+		after, gone := r.heard.Applied(rec)
+		if !gone || !hasImage(rec) || rec.Trouble != nil && rec.Trouble.Withheld() {
+			continue
+		}
+		if err := r.Workspace.SetTrouble(ctx, rec.Key, *after.Trouble); err != nil {
+			return nil, err
+		}
+		lost[rec.ID] = true
+	}
+	return lost, nil
+}
+
+// hasImage reports whether a removal of the image of an entry would take something away.
+func hasImage(rec workspace.Record) bool {
+	return rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
 }
 
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
@@ -147,7 +188,7 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		if h.Found == nil || h.Verdict.State != manifest.StateLive {
 			continue
 		}
-		removed := slices.ContainsFunc(h.Found.Images, func(c reddit.Candidate) bool { return removal(c.Fault) })
+		removed := slices.ContainsFunc(h.Found.Images, reddit.Candidate.Removed)
 		for k := range s.images {
 			removed = removed || k.ID == h.Post.ID
 		}
@@ -163,15 +204,14 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			return err
 		}
 		_, waits := s.images[rec.Key]
-		f := found[rec.ID].Image(rec.Key.Image).Fault
-		there := rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
+		c := found[rec.ID].Image(rec.Key.Image)
 		switch {
-		case removal(f) && there && !waits:
-			t := trouble(f)
+		case c.Removed() && hasImage(rec) && !waits:
+			t := trouble(c.Fault)
 			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
-		case !removal(f) && waits:
+		case !c.Removed() && waits:
 			s.back[rec.ID] = true
 			delete(s.images, rec.Key)
 			err = s.Workspace.ClearTrouble(ctx, rec.Key)
@@ -181,11 +221,6 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		}
 	}
 	return nil
-}
-
-// removal reports whether a fault says that an image was removed from its post.
-func removal(f *policy.Fault) bool {
-	return f != nil && slices.Contains(policy.ImageRemovals(), f.Reason)
 }
 
 // settle erases the posts that were live and are gone, and the images that left live posts. When they are too many it

@@ -142,7 +142,8 @@ func TestParentTaken(t *testing.T) {
 // TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at
 // once are withheld.
 func TestHeard(t *testing.T) {
-	ran := newWorld(t, numbered(20)...).do("run").ok()
+	rows := append(numbered(18), "g", "g/1", "g/2")
+	ran := newWorld(t, append(numbered(18), "g*3")...).do("run").ok()
 	for _, c := range []struct{ name, steps, without, kept string }{
 		{"purged offline", "post deleted p03; audit p03; purge offline", "p03", ""},
 		{"purged offline, in two steps", "audit p03; purge offline die=12; purge offline", "p03", ""},
@@ -159,13 +160,29 @@ func TestHeard(t *testing.T) {
 		{"in an outage", "audit p03; post unclear p03; run", "p03", ""},
 		{"live again when a job asks", "audit p03; clock 1h; run; purge offline", "", ""},
 		{"asked since", "post deleted p03; recheck; audit p03; post live p03; purge offline; run", "p03", ""},
+		{"an image, purged offline", "image left g/1; audit left:g/1; purge offline", "g/1", ""},
+		{"an image, purged offline, in two steps", "audit left:g/1; purge offline die=12; purge offline", "g/1", ""},
+		{"images of one post", "audit left:g/1 left:g/2; audit left:g/1; purge offline", "g/1 g/2", "g/1 g/2"},
+		{"an image and a post", "audit left:g/1 p03; purge offline", "p03 g/1", "p03 g/1"},
+		{"images, confirmed", "audit left:g left:g/2; purge offline; purge offline confirm", "g g/2", ""},
+		{"one image more than those that wait",
+			"image left g g/1; recheck; image left g/2; audit left:g/2; purge offline", "g g/1 g/2", "g g/1 g/2"},
+		{"half a sweep beside an image", "image left g g/2; recheck stop=1; audit left:g/1; purge offline",
+			"g g/1 g/2", "g g/2"},
+		{"an image, back to a later audit", "audit left:g/1 left:g/2; audit live:g left:g/2; purge offline", "g/2", ""},
+		{"an image, read again", "audit left:g/1; reread", "g/1", "g/1"},
+		{"an image, rechecked", "image left g/1; audit left:g/1; recheck", "g/1", ""},
+		{"an image, in an outage", "audit left:g/1; post unclear g; run", "g/1", ""},
+		{"an image, back when a job asks", "audit left:g/1; clock 1h; run; purge offline; run", "", ""},
+		{"an image, and then its post", "audit left:g/1; audit g; purge offline", "g g/1 g/2", ""},
+		{"an image, asked since", "audit left:g/1; clock 1h; recheck stop=2; purge offline; run", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := ran.copied(t).do("copy c").ok().do(c.steps)
 			s := w.checkSound()
 			var without, kept []string
-			for _, row := range numbered(20) {
+			for _, row := range rows {
 				if _, there := s.rows[row]; !there {
 					without = append(without, row)
 					if s.imageOf(row) {
@@ -177,10 +194,12 @@ func TestHeard(t *testing.T) {
 			testkit.Same(t, "images of these", c.kept, strings.Join(kept, " "))
 		})
 	}
-	w := newWorld(t, numbered(4)...).do("run; audit p03; copy c").ok()
-	s := w.inspect()
-	testkit.Same(t, "rows that are gone by an audit", 1, s.status.Heard)
-	testkit.Same(t, "rows that were handed out", 0, len(s.copied))
+	for _, heard := range []string{"p03", "left:p03"} {
+		w := newWorld(t, numbered(4)...).do("run; audit " + heard + "; copy c").ok()
+		s := w.inspect()
+		testkit.Same(t, "rows that are gone by an audit", 1, s.status.Heard)
+		testkit.Same(t, "rows that were handed out", 0, len(s.copied))
+	}
 }
 
 // TestBackOutcomes: what was withheld, or held, and is live again is pending for every job that lets no row in, in

@@ -415,7 +415,7 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 			if err == nil {
 				content[rec.ID] = content[rec.ID] || rec.Image != nil || rec.Reading != nil
 				rec = e.entry(rec)
-				if _, gone := e.heard.Of(rec.Post); gone && rec.Image != nil {
+				if _, gone := e.heard.Applied(rec); gone && rec.Image != nil {
 					heard[rec.ID] = true
 				}
 				if rec.Post.Withheld {

@@ -166,7 +166,8 @@ func (w *world) load() {
 //	names WHAT ROW...    the release names the digest of that picture
 //	manifest N           the release has the first N posts, and no others
 //	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
-//	audit ID...          an audit heard that the posts are deleted, and recorded it
+//	audit ID...          an audit heard that the posts are deleted, live:ID that they are live, left:ROW that their
+//	                     images were taken out of the gallery, and recorded it
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
@@ -281,15 +282,21 @@ func (w *world) change(words []string) bool {
 		}
 	case "audit":
 		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
-			e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
+			var records []auditlog.Event
 			for _, id := range words[1:] {
+				e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
 				p := auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted, Reason: "author"}
 				if live, is := strings.CutPrefix(id, "live:"); is {
 					p = auditlog.Post{ID: manifest.PostID(live), State: manifest.StateLive}
 				}
+				if row, is := strings.CutPrefix(id, "left:"); is {
+					id, e.Image = splitRow(row)
+					p = auditlog.Post{ID: manifest.PostID(id), State: manifest.StateLive, Reason: policy.LeftGallery}
+				}
 				e.Posts = append(e.Posts, p)
+				records = append(records, e)
 			}
-			return state.RecordAudit(ctx, ws, w.now, []auditlog.Event{e})
+			return state.RecordAudit(ctx, ws, w.now, records)
 		}))
 	case "answers":
 		testkit.OK(w, w.inWorkspace(w.Context(), w.answer))

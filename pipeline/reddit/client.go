@@ -187,6 +187,30 @@ type Candidate struct {
 	Parent manifest.PostID
 }
 
+// Removed reports whether the image was removed from its post: out of a gallery by the author, or with the post that a
+// crosspost shows. Of a post that is live it goes alone.
+func (c Candidate) Removed() bool {
+	return c.Fault != nil && slices.Contains(policy.ImageRemovals(), c.Fault.Reason)
+}
+
+// WithoutParent is the post, or, where it is a crosspost of one that tombstone has the state of, what Reddit would
+// answer if that were gone.
+func (p *Post) WithoutParent(tombstone func(parent manifest.PostID) (manifest.PostState, bool)) *Post {
+	for _, c := range p.Images {
+		if c.Parent == "" {
+			continue
+		}
+		if stone, taken := tombstone(c.Parent); taken {
+			after := *p
+			after.Images = []Candidate{{Parent: c.Parent, Fault: &policy.Fault{Outcome: manifest.Gone,
+				Reason: policy.CrosspostParent,
+				Detail: "the post this is a crosspost of has a tombstone: " + string(stone)}}}
+			return &after
+		}
+	}
+	return p
+}
+
 // A Download is the body of an image that has passed policy.InspectImage, and where it came from.
 type Download struct {
 	Body []byte

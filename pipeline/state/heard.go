@@ -1,52 +1,104 @@
 package state
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
-// A HeardNote has the posts that an audit heard are gone: Reddit answered it and no job yet. Nothing of them is handed
-// out, and the next job takes the answers over.
+// A HeardNote has what audits heard is gone, posts and images of live posts: Reddit answered them and no job yet.
+// Nothing of it is handed out, and the next job takes the answers over.
 type HeardNote map[manifest.PostID]HeardPost
 
 // A HeardPost is what Reddit answered an audit of a post.
 type HeardPost struct {
-	State  manifest.PostState `json:"state"`
+	State  manifest.PostState `json:"state"` // live where only images are gone
 	Reason manifest.Reason    `json:"reason"`
-	At     time.Time          `json:"at"`
+	At     time.Time          `json:"at"`               // of the last answer
+	Since  time.Time          `json:"since,omitzero"`   // of the first one that it is gone
+	Images map[int]HeardImage `json:"images,omitempty"` // of a live post, those that were removed from it
 }
 
-// Of returns what an audit heard of a post, unless a job has asked since.
+// A HeardImage is what Reddit answered an audit of an image that was removed from a post that is live.
+type HeardImage struct {
+	Reason manifest.Reason `json:"reason"`
+	Since  time.Time       `json:"since"` // of the first such answer
+}
+
+// Of returns what an audit heard of a post that is gone, unless a job has asked since.
 func (n HeardNote) Of(p workspace.Post) (HeardPost, bool) {
+	h, heard := n.since(p)
+	return h, heard && h.State.Gone()
+}
+
+// since returns what an audit heard of a post that is not known to be gone, unless a job has asked since.
+func (n HeardNote) since(p workspace.Post) (HeardPost, bool) {
 	h, heard := n[p.ID]
 	return h, heard && !p.State.Gone() && !p.CheckedAt.After(h.At)
 }
 
-// RecordAudit stores the records of an audit in the log, and notes what it heard: posts that are gone, and posts of
-// which an earlier audit said so and which are live. The note comes first: killed between the two, what is gone is
-// taken out by the next job, which records it.
+// Applied is a record as it is by what audits heard, and reports whether its post or its image is gone by that.
+func (n HeardNote) Applied(rec workspace.Record) (after workspace.Record, gone bool) {
+	h, heard := n.since(rec.Post)
+	if !heard {
+		return rec, false
+	}
+	if h.State.Gone() {
+		rec.Post.State, rec.Post.Reason = h.State, h.Reason
+		return rec, true
+	}
+	img, gone := h.Images[rec.Key.Image]
+	if gone {
+		rec.Trouble = &workspace.Trouble{Outcome: manifest.Gone, Reason: img.Reason, Beside: workspace.Waiting, At: img.Since}
+	}
+	return rec, gone
+}
+
+// Hear takes the record of an audit in which Reddit answered at a time. What it says of a post stands in the place of
+// what earlier ones said of it and its images.
+func (n HeardNote) Hear(e auditlog.Event, at time.Time) {
+	at = at.UTC().Truncate(time.Second)
+	for _, p := range e.Posts {
+		was := n[p.ID]
+		switch {
+		case p.State.Gone():
+			first := at
+			if was.State.Gone() {
+				first = cmp.Or(was.Since, was.At)
+			}
+			n[p.ID] = HeardPost{State: p.State, Reason: p.Reason, At: at, Since: first}
+		case policy.LeftPost(p.Reason):
+			images := map[int]HeardImage{}
+			maps.Copy(images, was.Images)
+			images[e.Image] = HeardImage{p.Reason, cmp.Or(images[e.Image].Since, at)}
+			n[p.ID] = HeardPost{State: p.State, At: at, Images: images}
+		default:
+			delete(n, p.ID)
+		}
+	}
+}
+
+// RecordAudit stores the records of an audit in the log, and notes what it heard: posts and images that are gone, and
+// posts of which an earlier audit said so and which are live. The note comes first: killed between the two, what is
+// gone is taken out by the next job, which records it.
 func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {
 		return err
 	}
+	if note == nil {
+		note = HeardNote{}
+	}
 	changed := false
 	for _, e := range records {
-		for _, p := range e.Posts {
-			changed = true
-			if note == nil {
-				note = HeardNote{}
-			}
-			if p.State.Gone() {
-				note[p.ID] = HeardPost{p.State, p.Reason, at.UTC().Truncate(time.Second)}
-			} else {
-				delete(note, p.ID)
-			}
-		}
+		note.Hear(e, at)
+		changed = changed || len(e.Posts) > 0
 	}
 	if changed {
 		if err := WriteNote(ctx, ws, note); err != nil {

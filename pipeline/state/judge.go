@@ -224,11 +224,9 @@ func Admits(p policy.Policy, img workspace.Image) bool {
 }
 
 // HandedOut is Outcome of a row that is to leave the workspace now: one whose post was not seen live lately, or is gone
-// by what an audit heard, may not, nor one whose image the policy does not allow any more.
+// or lost its image by what an audit heard, may not, nor one whose image the policy does not allow any more.
 func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
-	if h, gone := j.heard.Of(rec.Post); gone {
-		rec.Post.State, rec.Post.Reason = h.State, h.Reason
-	}
+	rec, _ = j.heard.Applied(rec)
 	rec.Result = nil // as if it were to come in
 	res := j.Outcome(rec)
 	if res.Outcome != Candidate {

@@ -173,7 +173,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
 		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
-			if _, gone := j.heard.Of(rec.Post); gone {
+			if _, gone := j.heard.Applied(rec); gone {
 				s.Heard++
 			}
 			if res.Flagged() {

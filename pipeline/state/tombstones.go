@@ -130,6 +130,12 @@ type Holding map[manifest.PostID]workspace.Tombstone
 // Has reports whether the post has one of the tombstones.
 func (h Holding) Has(id manifest.PostID) bool { _, ok := h[id]; return ok }
 
+// StateOf is the state of the tombstone of a post, if it has one.
+func (h Holding) StateOf(id manifest.PostID) (manifest.PostState, bool) {
+	t, ok := h[id]
+	return t.State, ok
+}
+
 // HoldingTombstones returns the tombstones of a workspace that hold: all but those of readmitted posts, and those that
 // only its tombstones.csv has.
 func HoldingTombstones(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
