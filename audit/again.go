@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"rehydrate/manifest"
@@ -61,6 +62,7 @@ func lookOnce(ctx context.Context, c Config, earlier *audit) (*audit, error) {
 		for _, e := range earlier.order {
 			a.answers[e.ID] = e.live
 		}
+		a.told = maps.Clone(earlier.told)
 	}
 	a.seal = a.sealNow(ctx)
 	err := a.run(ctx)

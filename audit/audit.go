@@ -20,6 +20,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -211,10 +212,21 @@ type Coverage struct {
 type AuditedPost struct {
 	ID manifest.PostID `json:"id"`
 	Standing
-	LastLive *time.Time `json:"last_live"`
-	Checked  *time.Time `json:"checked"`
-	Record   *int64     `json:"log_record"` // of the last verdict
-	unnamed  bool       // by the release
+	LastLive *time.Time     `json:"last_live"`
+	Checked  *time.Time     `json:"checked"`
+	Record   *int64         `json:"log_record"`       // of the last verdict
+	Images   []AuditedImage `json:"images,omitempty"` // that were removed from it while it stays, or are held back
+	unnamed  bool           // by the release
+}
+
+// An AuditedImage is an image that was removed from a post that stays, or whose removal is held back.
+type AuditedImage struct {
+	ID       string          `json:"id"` // of the entry
+	Reason   manifest.Reason `json:"reason"`
+	Because  string          `json:"because"` // as of Standing
+	MustGo   bool            `json:"must_go"`
+	Withheld bool            `json:"withheld,omitempty"`
+	number   int             // in the post
 }
 
 // A Standing is what the evidence on a post comes to.
@@ -231,6 +243,7 @@ type Standing struct {
 	why        string          // the state and its source, in words
 	goneAs     manifest.PostState
 	removal    Removal
+	imageGone  manifest.Reason // why the image of an entry was removed from a post that stays
 }
 
 // A Config is what an audit works with.
@@ -272,29 +285,32 @@ func (a *audit) run(ctx context.Context) error {
 // guards.
 type audit struct {
 	Config
-	order    []*evidence // on the posts of the release, then on others that the files name
-	posts    map[manifest.PostID]*evidence
-	past     map[manifest.PostID]past
-	lifted   map[policy.NamedTombstone]bool // by statements that the release accepts
-	exported map[string]string              // the digest on record of each file of the dataset
-	logged   map[string]string              // the digest that the log has of each
-	images   int                            // that the workspace keeps
-	rows     int
-	gone     goneContent
-	removed  map[string]*evidence                // on entries whose image was removed from a post that is live, by row
-	removals *auditlog.Removals                  // what the log has of them
-	copies   map[string]auditlog.Event           // by the digest of their path: those that no record closed
-	foreign  []string                            // what state.db has that this program does not make
-	audited  auditlog.Event                      // the last audit on record; none if a run or a purge was since
-	lost     int64                               // until when answers may be missing from the log, in Unix seconds
-	sealed   bool                                // no run is at work on the workspace, and the last one ended well
-	seal     string                              // of the workspace when the look began; "" for none
-	moved    bool                                // it has another one since
-	answers  map[manifest.PostID]*policy.Verdict // of Reddit, which an earlier look asked for; nil for none
-	unwrote  bool                                // the workspace knows that rows are missing in its dataset
-	began    bool                                // the last job in the log has no end there
-	cutOff   bool                                // a job that did not end well followed the last export, by the log
-	lookedAt atomic.Int64
+	order      []*evidence // on the posts of the release, then on others that the files name
+	posts      map[manifest.PostID]*evidence
+	past       map[manifest.PostID]past
+	lifted     map[policy.NamedTombstone]bool // by statements that the release accepts
+	exported   map[string]string              // the digest on record of each file of the dataset
+	logged     map[string]string              // the digest that the log has of each
+	images     int                            // that the workspace keeps
+	rows       int
+	gone       goneContent
+	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
+	removed    map[string]*evidence                // on their entries, by row
+	heard      state.HeardNote                     // what audits heard since the last answer that the log has
+	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a live post can be removed
+	removals   *auditlog.Removals                  // what the log has of them
+	copies     map[string]auditlog.Event           // by the digest of their path: those that no record closed
+	foreign    []string                            // what state.db has that this program does not make
+	audited    auditlog.Event                      // the last audit on record; none if a run or a purge was since
+	lost       int64                               // until when answers may be missing from the log, in Unix seconds
+	sealed     bool                                // no run is at work on the workspace, and the last one ended well
+	seal       string                              // of the workspace when the look began; "" for none
+	moved      bool                                // it has another one since
+	answers    map[manifest.PostID]*policy.Verdict // of Reddit, which an earlier look asked for; nil for none
+	unwrote    bool                                // the workspace knows that rows are missing in its dataset
+	began      bool                                // the last job in the log has no end there
+	cutOff     bool                                // a job that did not end well followed the last export, by the log
+	lookedAt   atomic.Int64
 
 	mu        sync.Mutex // guards the rest
 	report    Report
@@ -304,7 +320,7 @@ type audit struct {
 	texts     sync.Pool // of *caption.Text
 	rowsHeld  rowsHeld
 	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
-	waiting   map[time.Time][]string // posts that are withheld, by when they were found gone
+	waiting   map[time.Time][]string // posts and images that are withheld, by when they were found gone
 	named     map[*evidence]bool     // posts that stand in files; true: in one of neither workspace nor copy
 	edition   edition                // of the release, by the log
 	elsewhere []string               // what third parties have, and need not delete yet
@@ -315,7 +331,8 @@ func newAudit(c Config) *audit {
 		past:   map[manifest.PostID]past{},
 		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
+		goneImages: map[manifest.Key]lostImage{}, removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
+		heard: state.HeardNote{}, told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{}},
 		gone: goneContent{}, named: map[*evidence]bool{}, refused: map[string]bool{}}
@@ -403,6 +420,9 @@ func (a *audit) askLive(ctx context.Context) error {
 		Log:   a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			for i, h := range heard {
 				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
+				if h.Found != nil && h.Verdict.State == manifest.StateLive && a.mayLackImages(h.Found) {
+					a.told[h.Post.ID] = h.Found
+				}
 			}
 			return nil
 		}}

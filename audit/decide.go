@@ -300,7 +300,7 @@ func (a *audit) decide(ctx context.Context) error {
 		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		if e.waits {
-			a.noteWithheld(e, was)
+			a.noteWithheld(string(e.ID), was.since, was.goneAt)
 		}
 		a.decidePost(e, was)
 		e.unnamed = !e.entry
@@ -334,11 +334,6 @@ func (a *audit) decide(ctx context.Context) error {
 	if err := a.findRemoved(ctx); err != nil {
 		return err
 	}
-	for entry, lost := range a.removed {
-		if e := a.postOf(entry); !e.MustGo {
-			a.known(e.ID, entry).evidence = lost
-		}
-	}
 	if n := len(a.lostImages()); n > 0 {
 		r.Known.MustGo += n
 		r.Known.States["whose image alone was removed"] += n
@@ -371,17 +366,14 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 	}
 }
 
-// noteWithheld notes content that waits for a confirmation.
-func (a *audit) noteWithheld(e *evidence, was past) {
-	// The clock of the state is the operator's, so an earlier time in the log counts.
-	since := was.since
-	if !was.goneAt.IsZero() && was.goneAt.Before(since) {
-		since = was.goneAt
-	}
+// noteWithheld notes content, of a post or of an entry, that waits for a confirmation since one of these times: the clock
+// of the state is the operator's, so an earlier time in the log counts.
+func (a *audit) noteWithheld(id string, since ...time.Time) {
 	if a.waiting == nil {
 		a.waiting = map[time.Time][]string{}
 	}
-	a.waiting[since.UTC()] = append(a.waiting[since.UTC()], string(e.ID))
+	at := earliest(since...).UTC()
+	a.waiting[at] = append(a.waiting[at], id)
 }
 
 // tellWithheld says of posts that wait for a confirmation: a duty, and a late one once its time is over.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,8 +51,7 @@ type past struct {
 	since          time.Time // the workspace found it gone then, and withholds its removal
 	goneAt         time.Time // of the first verdict that it is gone since one that it is not
 	withheld       bool
-	heard          policy.Verdict // that it is gone, of an audit since the last of the log
-	heardAt        time.Time
+	imageHeld      time.Time // an image of it, which was live, was withheld then: the last such record
 	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
 	buried         time.Time // that of the last tombstone on record
 	elsewhere      bool      // a statement for another edition of the release lifted it
@@ -91,10 +91,10 @@ func (a *audit) decidePost(e *evidence, was past) {
 			moment(was.at)
 		by = "by the log"
 	}
-	if was.heard.State.Gone() {
-		s.State, s.Reason, s.Because, s.Withheld, e.Checked = was.heard.State, was.heard.Reason, "log", false,
-			moment(was.heardAt)
-		by = "as an audit of " + dayOf(was.heardAt) + " heard"
+	heard := a.heard[e.ID]
+	if heard.State.Gone() {
+		s.State, s.Reason, s.Because, s.Withheld, e.Checked = heard.State, heard.Reason, "log", false, moment(heard.At)
+		by = anAuditHeard(heard.At)
 	}
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
@@ -102,9 +102,9 @@ func (a *audit) decidePost(e *evidence, was past) {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live",
 			e.many && e.live.State.Gone(),
 			moment(a.report.Time)
-		by = "as Reddit says now"
+		by = redditSays
 		if s.State == manifest.StateLive {
-			e.LastLive, s.takenBack = e.Checked, was.heard.State.Gone()
+			e.LastLive, s.takenBack = e.Checked, heard.State.Gone()
 		}
 	}
 	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
@@ -140,7 +140,10 @@ func (a *audit) decidePost(e *evidence, was past) {
 // knownSince returns the earliest time at which a source knew a post as removed that must be gone; last is its state by
 // the last answer.
 func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time.Time {
-	times := []time.Time{was.goneAt, was.heardAt, was.since}
+	times := []time.Time{was.goneAt, was.since}
+	if h := a.heard[e.ID]; h.State.Gone() {
+		times = append(times, h.Since)
+	}
 	if e.stone != nil {
 		times = append(times, e.stone.Time)
 	}
@@ -156,29 +159,28 @@ func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time
 	if last.Gone() && e.Checked != nil {
 		times = append(times, *e.Checked)
 	}
-	times = slices.DeleteFunc(times, time.Time.IsZero)
-	if len(times) == 0 {
-		return nil
-	}
-	return moment(slices.MinFunc(times, time.Time.Compare))
+	return moment(earliest(times...))
 }
+
+// earliest is the first of the times that are known, zero for none.
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// Who says of a post or an image that it is gone.
+const redditSays = "as Reddit says now"
+
+func anAuditHeard(at time.Time) string { return "as an audit of " + dayOf(at) + " heard" }
 
 // told reports whether Reddit has ever said what became of the post: to be asked in an outage tells nothing, nor does
 // one answer that lacked it.
 func (e *evidence) told() bool {
 	return e.State != "" && (e.State != manifest.StateUnknown || e.LastLive != nil)
-}
-
-// withoutImage is the evidence on an entry of a post that is live and lost the image of the entry, for a reason, which
-// because, one of the words of Standing.Because, has.
-func (e *evidence) withoutImage(why manifest.Reason, because string) *evidence {
-	one := *e
-	one.digests, one.hashes, one.texts = false, false, false
-	s := &one.Standing
-	s.MustGo, s.Stale, s.Because = true, false, because
-	s.why = "its image was removed from the post, " + string(why)
-	s.removal = Removal{Why: whyImageGone(why)}
-	return &one
 }
 
 // moment returns a time as the report has it; nil for none.
@@ -374,18 +376,16 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 // replay applies one record to the evidence.
 func (a *audit) replay(e auditlog.Event) {
 	a.removals.Add(e)
+	if e.Kind == auditlog.Audit {
+		a.heard.Hear(e, e.Time)
+	}
 	seq := e.Seq
 	for _, p := range e.Posts {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
-		case auditlog.Audit:
-			was.heard, was.heardAt = policy.Verdict{}, time.Time{}
-			if p.State.Gone() {
-				was.heard, was.heardAt = policy.Verdict{State: p.State, Reason: p.Reason}, e.Time
-			}
 		case auditlog.Verdicts:
 			if p.State != manifest.StateUnknown {
-				was.heard, was.heardAt = policy.Verdict{}, time.Time{}
+				delete(a.heard, p.ID)
 			}
 			post.Record, post.asked = &seq, e.Time.Unix()
 			if p.State == manifest.StateLive {
@@ -402,7 +402,11 @@ func (a *audit) replay(e auditlog.Event) {
 			}
 		// Withheld and confirmed follow each other: the later record counts.
 		case auditlog.Withheld, auditlog.Confirmed:
-			was.withheld = e.Kind == auditlog.Withheld
+			if policy.LeftPost(p.Reason) { // of an image: the post stays
+				was.imageHeld = e.Time
+			} else {
+				was.withheld = e.Kind == auditlog.Withheld
+			}
 		case auditlog.Buried:
 			was.stone, was.withheld, was.buried, was.elsewhere = &seq, false, e.Since, false
 		case auditlog.Readmitted:
@@ -487,21 +491,32 @@ func (a *audit) tellAudited() {
 // auditVerdict is a verdict as the log has it.
 func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(string(v)), " ", "_") }
 
-// Records are those of an audit for the log: its verdict, the digest of its statement, and the posts of which Reddit's
-// answers in it alone say that they are gone, so that the next audit knows them without asking; and those of which an
-// earlier audit said so, and which are live.
+// Records are those of an audit for the log: its verdict, the digest of its statement, and the posts and images of
+// which Reddit's answers in it alone say that they are gone, so that the next audit knows them without asking; and
+// before them the posts of which, or of whose images, an earlier audit said so, and which are live.
 func (r Report) Records(digest string) (events []auditlog.Event) {
-	var heard []auditlog.Post
+	heard := map[int][]auditlog.Post{0: nil} // by image
 	for _, p := range r.Posts {
 		if p.MustGo && p.Because == "live" || p.takenBack {
-			heard = append(heard, auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
+			heard[0] = append(heard[0], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
 		}
 	}
-	for first := true; first || len(heard) > 0; first = false {
-		n := min(len(heard), auditlog.MaxPosts)
-		events = append(events, auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest,
-			Posts: heard[:n:n]})
-		heard = heard[n:]
+	for _, p := range r.Posts {
+		for _, img := range p.Images {
+			if img.MustGo && img.Because == "live" {
+				heard[img.number] = append(heard[img.number], auditlog.Post{ID: p.ID, State: p.State,
+					Reason: auditlog.Word(img.Reason)})
+			}
+		}
+	}
+	for _, image := range slices.Sorted(maps.Keys(heard)) {
+		posts := heard[image]
+		for len(events) == 0 || len(posts) > 0 {
+			n := min(len(posts), auditlog.MaxPosts)
+			events = append(events, auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest,
+				Image: image, Posts: posts[:n:n]})
+			posts = posts[n:]
+		}
 	}
 	return events
 }
@@ -603,8 +618,10 @@ func (a *audit) readRecords(ctx context.Context) error {
 				a.rowsHeld.barred[rec.ID] = true
 			}
 		}
-		if t := rec.Trouble; t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason) {
-			a.removed[rec.Key.String()] = a.post(rec.ID).withoutImage(t.Reason, "workspace")
+		if t := rec.Trouble; t != nil && slices.Contains(policy.ImageRemovals(), t.Reason) &&
+			(t.Removed() || t.Withheld()) {
+			a.goneImages[rec.Key] = lostImage{reason: t.Reason, because: "workspace", since: t.At, waits: t.Withheld(),
+				many: t.Beside == workspace.Unconfirmed}
 		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue

@@ -217,10 +217,10 @@ func (w walker) matchHash(p place, hash uint64) {
 	}
 }
 
-// lostImages is the evidence on the images that were removed from posts that stay.
+// lostImages is the evidence on the images that must be gone of posts that stay.
 func (a *audit) lostImages() (lost []*evidence) {
 	for entry, e := range a.removed {
-		if !a.postOf(entry).MustGo {
+		if e.MustGo && !a.postOf(entry).MustGo {
 			lost = append(lost, e)
 		}
 	}

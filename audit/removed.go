@@ -2,30 +2,212 @@ package audit
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
 // Images can be removed from posts that stay. The engine takes such removals over from the log into state.db, and
 // refuses the same picture as one that was taken down; an audit goes by the same log and the same digests, whatever
-// state.db says: it may be older, or changed.
+// state.db says: it may be older, or changed. What Reddit answers this audit counts as it does for a post: the next
+// recheck judges an answer alike.
 
-// findRemoved adds to the removed images of live posts those that state.db does not have as removed.
-func (a *audit) findRemoved(ctx context.Context) error {
-	for k, reason := range a.removals.Entries {
-		if name := k.String(); a.removed[name] == nil {
-			a.removed[name] = a.post(k.ID).withoutImage(reason, "log")
+// A lostImage says of an image that it was removed from a post that stays, or that its removal is withheld.
+type lostImage struct {
+	reason  manifest.Reason
+	because string    // as Standing.Because
+	said    string    // who says so, where that is not the record
+	since   time.Time // of the first source that said so; zero if none has a time
+	waits   bool      // as of evidence
+	many    bool
+}
+
+// mayLackImages reports whether an answer can say that an image was removed from the post. What its parent has for a
+// tombstone is not known yet.
+func (a *audit) mayLackImages(p *reddit.Post) bool {
+	return slices.ContainsFunc(p.Images, func(c reddit.Candidate) bool {
+		return c.Removed() || c.Parent != "" && a.posts[c.Parent] != nil
+	})
+}
+
+// leftNow says why an image was removed from its post by Reddit's answers in this audit, if it was.
+func (a *audit) leftNow(k manifest.Key) (why manifest.Reason, left bool) {
+	if p := a.told[k.ID]; p != nil {
+		if c := p.WithoutParent(a.tombstoneOf).Image(k.Image); c.Removed() {
+			return c.Fault.Reason, true
 		}
 	}
+	return "", false
+}
+
+// tombstoneOf is the state of the tombstone of a post, if one holds or will once a job has taken it over.
+func (a *audit) tombstoneOf(id manifest.PostID) (manifest.PostState, bool) {
+	e := a.posts[id]
+	if e == nil || !e.MustGo {
+		return "", false
+	}
+	return e.goneAs, e.Because == "tombstone" || e.Because == "release" || e.Because == "log" && a.past[id].stone != nil
+}
+
+// findRemoved finds the images that were removed from posts that stay, by what is known of the posts.
+func (a *audit) findRemoved(ctx context.Context) error {
+	a.tellLostInWorkspace()
+	a.findLogged()
+	a.findHeard()
+	if err := a.findAnswered(ctx); err != nil {
+		return err
+	}
+	for k, l := range a.goneImages {
+		a.removed[k.String()] = a.post(k.ID).withoutImage(l)
+	}
+	if err := a.findSame(ctx); err != nil {
+		return err
+	}
+	for _, entry := range slices.Sorted(maps.Keys(a.removed)) {
+		e, lost := a.postOf(entry), a.removed[entry]
+		if e.MustGo {
+			continue
+		}
+		k := a.known(e.ID, entry)
+		k.evidence = lost
+		key, _ := manifest.ParseKey(entry)
+		e.Images = append(e.Images, AuditedImage{ID: entry, Reason: lost.imageGone, Because: lost.Because,
+			MustGo: lost.MustGo, Withheld: lost.Withheld, number: key.Image})
+	}
+	return nil
+}
+
+// tellLostInWorkspace notes the images whose removal the workspace withholds. One that Reddit shows again, or says once
+// more is gone, is judged as a post is.
+func (a *audit) tellLostInWorkspace() {
+	for k, l := range a.goneImages {
+		if !l.waits {
+			continue
+		}
+		e := a.post(k.ID)
+		if l.many {
+			l.since = earliest(l.since, a.past[k.ID].imageHeld)
+		}
+		if l.since.IsZero() && e.Checked != nil {
+			l.since = *e.Checked
+		}
+		if !e.waits && !e.MustGo { // else it goes with its post
+			a.noteWithheld(k.String(), l.since)
+		}
+		a.goneImages[k] = l
+		if e.live == nil || e.live.State != manifest.StateLive {
+			continue
+		}
+		why, left := a.leftNow(k)
+		switch {
+		case !left:
+			delete(a.goneImages, k)
+		case !l.many:
+			l.reason, l.because, l.said = why, "live", redditSays
+			a.goneImages[k] = l
+		}
+	}
+}
+
+// findLogged adds what the log has of removals.
+func (a *audit) findLogged() {
+	for k, left := range a.removals.Entries {
+		l, known := a.goneImages[k]
+		if !known || l.waits {
+			l = lostImage{reason: left.Reason, because: "log", since: l.since}
+		}
+		l.since = earliest(l.since, left.Since)
+		a.goneImages[k] = l
+	}
+}
+
+// findHeard adds what earlier audits heard.
+func (a *audit) findHeard() {
+	for id, h := range a.heard {
+		e := a.post(id)
+		for i, img := range h.Images {
+			k := manifest.Key{ID: id, Image: i}
+			l, known := a.goneImages[k]
+			_, left := a.leftNow(k)
+			switch {
+			case known:
+				l.since = earliest(l.since, img.Since)
+			case e.live == nil || e.live.State != manifest.StateLive:
+				l = lostImage{reason: img.Reason, because: "log", said: anAuditHeard(h.At), since: img.Since}
+			case left: // findAnswered has it, but for its time
+				l = lostImage{reason: img.Reason, because: "live", said: redditSays, since: img.Since}
+			default:
+				e.takenBack = true
+				continue
+			}
+			a.goneImages[k] = l
+		}
+	}
+}
+
+// findAnswered adds what Reddit answered this audit.
+func (a *audit) findAnswered(ctx context.Context) error {
+	if len(a.told) == 0 {
+		return nil
+	}
+	note := func(k manifest.Key) {
+		if _, known := a.goneImages[k]; known {
+			return
+		}
+		if why, left := a.leftNow(k); left {
+			a.goneImages[k] = lostImage{reason: why, because: "live", said: redditSays, since: a.report.Time}
+		}
+	}
+	for id := range a.told {
+		for k := a.post(id).content; k != nil; k = k.next {
+			key, _ := manifest.ParseKey(k.name)
+			note(key)
+		}
+	}
+	for e, err := range a.Release.Entries(ctx) {
+		if err != nil {
+			return fmt.Errorf("read the release: %w", err)
+		}
+		note(e.Key)
+	}
+	return nil
+}
+
+// withoutImage is the evidence on an entry of a post that stays, of which this is known.
+func (e *evidence) withoutImage(l lostImage) *evidence {
+	one := *e
+	one.digests, one.hashes, one.texts, one.waits, one.many = false, false, false, l.waits, l.many
+	s := &one.Standing
+	s.Because, s.imageGone = l.because, l.reason
+	s.Withheld = l.waits && l.because == "workspace"
+	s.MustGo = !s.Withheld
+	if s.MustGo {
+		s.Stale = false
+		s.why = strings.TrimSuffix("its image was removed from the post, "+string(l.reason)+", "+l.said, ", ")
+		s.removal = Removal{Why: whyImageGone(l.reason), Since: moment(l.since)}
+		if !l.since.IsZero() {
+			s.removal.Due = moment(l.since.Add(policy.DeleteWithin))
+		}
+	}
+	return &one
+}
+
+// findSame adds images that show the same picture as one that was taken down.
+func (a *audit) findSame(ctx context.Context) error {
 	down := a.takenDown()
 	var same []*known // entries of other posts that had such a picture, or have it
+	since := map[*known]*time.Time{}
 	for _, m := range a.gone.marks {
-		if down[m.is] && !m.of.MustGo && !slices.Contains(a.Policy.Images.AllowSame, m.of.ID) {
-			same = append(same, m.of)
+		if by := down[m.is]; by != nil && !m.of.MustGo && !slices.Contains(a.Policy.Images.AllowSame, m.of.ID) {
+			same, since[m.of] = append(same, m.of), by.removal.Since
 		}
 	}
 	shown, err := a.shown(ctx, same)
@@ -35,20 +217,25 @@ func (a *audit) findRemoved(ctx context.Context) error {
 	for _, k := range same {
 		// What took the place of such a picture is its own.
 		now, stored := shown[k.name]
-		if a.removed[k.name] == nil && (!stored || slices.ContainsFunc(now, func(d digest) bool { return down[d] })) {
-			a.removed[k.name] = k.evidence.withoutImage(policy.SameAsRemoved, "workspace")
+		is := func(d digest) bool { return down[d] != nil }
+		if lost := a.removed[k.name]; (lost == nil || !lost.MustGo) && (!stored || slices.ContainsFunc(now, is)) {
+			l := lostImage{reason: policy.SameAsRemoved, because: "workspace"}
+			if t := since[k]; t != nil {
+				l.since = *t
+			}
+			a.removed[k.name] = a.posts[k.ID].withoutImage(l)
 		}
 	}
 	return nil
 }
 
-// takenDown are the digests of images of posts whose tombstone is about the picture.
-func (a *audit) takenDown() map[digest]bool {
+// takenDown are the digests of images of posts whose tombstone is about the picture, with the posts.
+func (a *audit) takenDown() map[digest]*evidence {
 	logged := map[manifest.PostID]auditlog.Tombstone{}
 	for _, t := range a.removals.Tombstones {
 		logged[t.ID] = t
 	}
-	down := map[digest]bool{}
+	down := map[digest]*evidence{}
 	for _, m := range a.gone.marks {
 		e := a.posts[m.of.ID] // and not that on the entry, whose image may have been removed alone
 		if !e.MustGo {
@@ -65,7 +252,7 @@ func (a *audit) takenDown() map[digest]bool {
 			continue // an answer of Reddit alone: the next run gives it a tombstone
 		}
 		if policy.TakenDown(state, reason) {
-			down[m.is] = true
+			down[m.is] = e
 		}
 	}
 	return down

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rehydrate/audit"
+	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/redditemu"
 	"rehydrate/pipeline/redditemu/hostile"
@@ -164,6 +165,56 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	s.do(nil, "audit", s.release, "--offline", filepath.Join(t.TempDir(), "nosuch")).want(t, exitUsage,
 		"there is no file or folder")
 	s.do(nil, "audit", s.release, file).want(t, exitRejected)
+}
+
+// TestAuditHearsLeftImages: without a workspace, an audit hears from Reddit that an image was taken out of a gallery, or
+// went with the post that a crosspost shows, be it one that has a tombstone in the release alone. It recognises the image
+// by the release's digests, and its id.
+func TestAuditHearsLeftImages(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(5)
+	posts[0].Kind, posts[0].Images = redditemu.KindGallery, slices.Concat(posts[0].Images, fewPosts(8)[6].Images)
+	posts[1].Kind = redditemu.KindCrosspost
+	posts[2].Kind, posts[2].Parent = redditemu.KindCrosspost, &posts[3]
+	s := newSite(t, "id,image,split,figurative,severity,related_content,modality,context\n"+
+		"few000,0,train,F1,SS6,SR3,M1,C1\nfew000,1,train,F1,SS6,SR3,M1,C1\nfew001,0,test,F1,SS6,SR3,M1,C1\n"+
+		"few002,0,test,F1,SS6,SR3,M1,C1\nfew004,0,test,F1,SS6,SR3,M1,C1\n", fastPolicy, posts...)
+	s.run(exitDone)
+	published := filepath.Join(t.TempDir(), "published")
+	s.do(nil, "publish", s.release, "-o", published, "-w", s.workspace, "--checked", "--digests").want(t, exitDone)
+	found := t.TempDir()
+	check(t, os.CopyFS(found, os.DirFS(filepath.Join(s.workspace, "images", "fe"))))
+	for from, to := range map[string]string{"few000.jpg": "a.jpg", "few000-1.jpg": "b.jpg", "few001.jpg": "c.jpg",
+		"few002.jpg": "d.jpg"} {
+		check(t, os.Rename(filepath.Join(found, from), filepath.Join(found, to)))
+	}
+	audited := func(want int, release string) string {
+		t.Helper()
+		r := printed[audit.Report](s, want, slices.Concat([]string{"audit", release, found, "--approval", "TEST-1"},
+			s.reddit())...)
+		var got []string
+		for _, f := range r.Findings {
+			if f.Since == nil || f.Due == nil {
+				t.Errorf("nobody knows since when %s is gone: %+v", f.ID, f)
+			}
+			got = append(got, f.ID+" "+filepath.Base(f.Where))
+		}
+		for _, o := range r.Open {
+			got = append(got, "open "+filepath.Base(o.Where))
+		}
+		return strings.Join(got, ", ")
+	}
+	testkit.Same(t, "while all is there", "", audited(exitDone, published))
+	s.update("few000", func(p *redditemu.Post) { p.Images[1].Status = redditemu.StatusDeleted })
+	testkit.Same(t, "out of a gallery", "few000/1 b.jpg", audited(exitFound, published))
+	s.update("few001", func(p *redditemu.Post) {
+		parent := *p.Parent
+		parent.Condition, p.Parent = redditemu.Deleted, &parent
+	})
+	testkit.Same(t, "with the parent of a crosspost", "few000/1 b.jpg, few001 c.jpg", audited(exitFound, published))
+	s.write(filepath.Join(published, "tombstones.csv"), "id,state,time\nfew003,removed,2026-01-01T00:00:00Z\n")
+	testkit.Same(t, "with a parent that has a tombstone", "few000/1 b.jpg, few001 c.jpg, few002 d.jpg",
+		audited(exitFound, published))
 }
 
 // TestAuditIsRecorded has an audit leave its verdict in the log, where the next one finds it.

@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // digests are wanted with Learn, from the first record on again.
 type Removals struct {
 	Tombstones []Tombstone                              // one of each record, in their order
-	Entries    map[manifest.Key]manifest.Reason         // images that were removed from posts that stay
+	Entries    map[manifest.Key]Left                    // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
 
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
@@ -28,12 +29,18 @@ type Tombstone struct {
 	Undone bool // a later record lifts or suspends it: whether that counts is for the release to say
 }
 
+// A Left is an image that was removed from a post that stays.
+type Left struct {
+	Reason manifest.Reason
+	Since  time.Time // of the first record that says so
+}
+
 // ImageDigests are those of a Fetch record: of the stored file, of the downloaded one and of the pixels.
 type ImageDigests struct{ SHA256, Original, Pixels string }
 
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
-	return &Removals{Entries: map[manifest.Key]manifest.Reason{}, Images: map[manifest.PostID]map[int]ImageDigests{},
+	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int]ImageDigests{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
@@ -54,7 +61,8 @@ func (r *Removals) Add(e Event) {
 		case e.Kind == Fetch: // somebody asked for it by name
 			delete(r.Entries, k)
 		case e.Kind == Erased && policy.LeftPost(manifest.Reason(e.Verdict)):
-			r.Entries[k] = manifest.Reason(e.Verdict)
+			first := cmp.Or(r.Entries[k].Since, e.Time)
+			r.Entries[k] = Left{manifest.Reason(e.Verdict), first}
 			r.removed[p.ID] = true
 		case e.Kind == Erased && e.Verdict == "":
 			r.removed[p.ID] = true

@@ -95,8 +95,8 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		}
 	}
 	left := leftImages{}
-	for k, reason := range gone.Entries {
-		left[k.String()] = reason
+	for k, was := range gone.Entries {
+		left[k.String()] = was.Reason
 	}
 	t.addLeft(ctx, left)
 	t.setMeta(ctx, metaTaken, "1")
