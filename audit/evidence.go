@@ -495,7 +495,7 @@ func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(
 // which Reddit's answers in it alone say that they are gone, so that the next audit knows them without asking; and
 // before them the posts of which, or of whose images, an earlier audit said so, and which are live.
 func (r Report) Records(digest string) (events []auditlog.Event) {
-	heard := map[int][]auditlog.Post{0: nil} // by image
+	heard := map[int][]auditlog.Post{} // by image
 	for _, p := range r.Posts {
 		if p.MustGo && p.Because == "live" || p.takenBack {
 			heard[0] = append(heard[0], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
@@ -509,14 +509,15 @@ func (r Report) Records(digest string) (events []auditlog.Event) {
 			}
 		}
 	}
+	e := auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest}
 	for _, image := range slices.Sorted(maps.Keys(heard)) {
-		posts := heard[image]
-		for len(events) == 0 || len(posts) > 0 {
-			n := min(len(posts), auditlog.MaxPosts)
-			events = append(events, auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest,
-				Image: image, Posts: posts[:n:n]})
-			posts = posts[n:]
+		for posts := range slices.Chunk(heard[image], auditlog.MaxPosts) {
+			e.Image, e.Posts = image, posts
+			events = append(events, e)
 		}
+	}
+	if len(events) == 0 {
+		events = append(events, e)
 	}
 	return events
 }

@@ -427,6 +427,9 @@ func (r Report) removed() string {
 	unnamed := 0
 	for _, p := range r.Posts {
 		unnamed += number(p.MustGo && p.unnamed)
+		for _, img := range p.Images {
+			unnamed += number(img.MustGo && !p.MustGo && p.unnamed)
+		}
 		requested += number(p.MustGo && strings.HasPrefix(p.removal.Why, whyRequest))
 		open += number(p.MustGo && p.removal.Why == whyRemoved)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/word"
@@ -281,6 +282,9 @@ func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
 // the digests, and has the log say so.
 func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
 	defer wrap(&err, "drop the image of %s", k)
+	if removed && why.At.IsZero() { // no earlier job found it
+		why.At = w.now().UTC().Truncate(time.Second)
+	}
 	post := w.post(k.ID)
 	post.Lock()
 	defer post.Unlock()

@@ -65,7 +65,7 @@ type Trouble struct {
 	Reason  manifest.Reason
 	Detail  string
 	Beside  Beside    `json:",omitzero"` // empty where there is no image
-	At      time.Time `json:",omitzero"` // when a removal was found that is withheld
+	At      time.Time `json:",omitzero"` // when it was found, of a removal
 }
 
 // Removed reports whether an image that trouble is about is no longer to be anywhere, if the trouble is a removal.
