@@ -99,6 +99,10 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		left[k.String()] = was.Reason
 	}
 	t.addLeft(ctx, left)
+	for k, was := range gone.Entries {
+		t.exec(ctx, "UPDATE trouble SET at = ? WHERE id = ? AND image = ? AND reason = ? AND at = 0", seconds(was.Since),
+			k.ID, k.Image, was.Reason)
+	}
 	t.setMeta(ctx, metaTaken, "1")
 }
 

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"testing"
+	"time"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
@@ -39,6 +40,11 @@ func TestTakenOver(t *testing.T) {
 		w = open(t, dir)
 		after := collect(t, w.Records(ctx, Select{}))
 		before[1].Trouble.Detail = ""
+		// The log's time is that of its record.
+		if late := after[1].Trouble.At.Sub(before[1].Trouble.At); late < 0 || late > time.Minute {
+			t.Errorf("%s: taken over as known since %s, and not %s", name, after[1].Trouble.At, before[1].Trouble.At)
+		}
+		before[1].Trouble.At = after[1].Trouble.At
 		testkit.Same(t, "entries, "+name, before, after)
 		again, err := w.ErasedImages(ctx)
 		testkit.Same(t, "digests, "+name, erased, again, err)
