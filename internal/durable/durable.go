@@ -345,7 +345,7 @@ func take(ctx context.Context, step, name string, do func() error) error {
 // hint says what to do about a full disk.
 func hint(err error) error {
 	if isFull(err) {
-		return fmt.Errorf("%w: free some space and run again, nothing was lost", err)
+		return fmt.Errorf("%w: free some space and run again, what was stored is whole", err)
 	}
 	return err
 }

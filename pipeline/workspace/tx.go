@@ -279,9 +279,9 @@ func (w *Workspace) explain(ctx context.Context, err error) error {
 	case !errors.As(err, new(*sqlite.Error)) || strings.Contains(err.Error(), path): // a nested call explained it
 		return err
 	case hasCode(err, sqlite3.SQLITE_FULL):
-		return fmt.Errorf("%s: %w: free some space and run again, nothing was lost", path, err)
+		return fmt.Errorf("%s: %w: free some space and run again, what was stored is whole", path, err)
 	case hasCode(err, sqlite3.SQLITE_BUSY):
-		return fmt.Errorf("%s: %w: close the program that uses it and run again, nothing was lost", path, err)
+		return fmt.Errorf("%s: %w: close the program that uses it and run again, what was stored is whole", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

@@ -232,8 +232,9 @@ func (w *Workspace) takeLock() error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	err = lockForOne(f)
-	for tries := 0; errors.Is(err, errLocked) && tries < 20; tries++ {
-		time.Sleep(5 * time.Millisecond) // it may only be a Holder that looks
+	for tries := 0; errors.Is(err, errLocked) && tries < 200; tries++ {
+		// It may only be a Holder that looks, or a writer that stores a little and goes.
+		time.Sleep(5 * time.Millisecond)
 		err = lockForOne(f)
 	}
 	if errors.Is(err, errLocked) {

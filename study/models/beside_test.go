@@ -240,9 +240,15 @@ func TestInUse(t *testing.T) {
 	d := newDesk(at)
 	other, err := workspace.Open(t.Context(), string(at), workspace.Options{Existing: true})
 	testkit.OK(t, err)
-	told := 0
+	told, answered := 0, make(chan struct{})
+	d.Progress = func(p Progress) {
+		if p.Asked == p.Total {
+			close(answered)
+		}
+	}
 	d.Store.Busy = func(err error) {
 		told++
+		<-answered
 		testkit.Same(t, "asked while it is in use", "row00 row02 row04 row06", strings.Join(d.asked, " "))
 		testkit.OK(t, other.Close())
 	}
@@ -276,11 +282,7 @@ func TestPatience(t *testing.T) {
 			if took := time.Since(began); took < want || took > want+2*tryAgain {
 				t.Errorf("it took %v, want %v", took, want)
 			}
-			wantTold := 1 // for each time that it waits
-			if stopped {
-				wantTold = 2
-			}
-			testkit.Same(t, "told that it is in use", wantTold, told)
+			testkit.Same(t, "told that it is in use", 1, told)
 			if !errors.Is(err, workspace.ErrInUse) || errors.Is(err, state.ErrInterrupted) != stopped || !strings.Contains(err.Error(), "2 answers could not be stored") {
 				t.Errorf("error %v", err)
 			}
@@ -305,66 +307,169 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestStoredAsTheyCome: answers are stored by a hundred, or after a minute, and in between the workspace is free.
+// TestStoredAsTheyCome: an answer is stored at once, or 2 seconds after the last ones were, or when a hundred wait; in
+// between the workspace is free.
 func TestStoredAsTheyCome(t *testing.T) {
 	at := rows(t, 4)
+	stored := func(task string) (n int) {
+		testkit.OK(t, at.store().Read(t.Context(), func(ws *workspace.Workspace) error {
+			all, err := ws.Answers(t.Context(), task)
+			n = len(all)
+			return err
+		}))
+		return n
+	}
+	for _, test := range []struct {
+		task    string
+		each    time.Duration // an answer takes so long
+		several int           // questions about each of two rows
+		want    []int         // stored before each question
+	}{
+		{"one at a time", 30 * time.Second, 3, []int{0, 1, 2, 3, 4, 5}},
+		{"several", 900 * time.Millisecond, 6, []int{0, 1, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(at)
+			d.task = test.task
+			d.Questions = d.several(test.several)
+			var got []int
+			d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+				time.Sleep(test.each / 9) // what is stored at once is stored by then
+				got = append(got, stored(test.task))
+				time.Sleep(test.each - test.each/9)
+				return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+			}
+			_, _, err := d.does(t)
+			testkit.Same(t, test.task+": stored before each question", test.want, got, err)
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(at)
-		slow := d.question()
-		stored := []int{}
-		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
-			stored = append(stored, len(at.answers(t, "severity")))
-			time.Sleep(31 * time.Second)
-			return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
-		}
-		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
-			for run := range 3 {
-				q := slow
-				q.Run = run
-				q.Digest = func(rec workspace.Record) string { return state.SHA256(fmt.Appendf(nil, "%d %s", run, rec.ID)) }
-				all = append(all, q)
-			}
-			return all, nil
+		d.task = "many"
+		d.Questions = d.several(105)
+		writes := 0
+		write := d.Store.Write
+		d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error {
+			writes++
+			return write(ctx, do)
 		}
 		_, _, err := d.does(t)
-		testkit.Same(t, "stored before each question", []int{0, 0, 1, 1, 3, 3}, stored, err)
+		testkit.OK(t, err)
+		testkit.Same(t, "stored", 210, stored("many"))
+		if writes < 3 || writes > 5 { // the first, two hundreds, the rest, and what is concluded
+			t.Errorf("the workspace was written %d times for 210 answers", writes)
+		}
 	})
-	d := newDesk(at)
-	d.task = "many"
-	writes := 0
-	write := d.Store.Write
-	d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error { writes++; return write(ctx, do) }
-	one := d.question()
-	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
-		for run := range 105 {
-			q := one
-			q.Digest = func(rec workspace.Record) string { return state.SHA256(fmt.Appendf(nil, "%d %s", run, rec.ID)) }
+}
+
+// several makes so many questions about each row.
+func (d *desk) several(n int) func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+	return func(context.Context, *workspace.Workspace, []workspace.Record) (all []Question, err error) {
+		for run := range n {
+			q := d.question()
+			q.Run = run
+			q.Digest = func(rec workspace.Record) string {
+				return state.SHA256(fmt.Appendf(nil, "%s %d %s", d.task, run, rec.ID))
+			}
 			all = append(all, q)
 		}
 		return all, nil
 	}
-	_, _, err := d.does(t)
-	testkit.OK(t, err)
-	testkit.Same(t, "stored", 210, len(at.answers(t, "many")))
-	if writes < 3 || writes > 4 { // two hundreds, the rest, and what is concluded
-		t.Errorf("the workspace was written %d times for 210 answers", writes)
+}
+
+// TestStoringTakesLong: a workspace in which it takes long to store is left alone for the longer.
+func TestStoringTakesLong(t *testing.T) {
+	at := rows(t, 4)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(at)
+		d.Questions = d.several(60)
+		began, write := time.Now(), d.Store.Write
+		var writes []string
+		d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error {
+			writes = append(writes, time.Since(began).String())
+			time.Sleep(time.Second)
+			return write(ctx, do)
+		}
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			time.Sleep(500 * time.Millisecond)
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+		}
+		_, _, err := d.does(t)
+		// The last two are the rest, and what is concluded.
+		testkit.Same(t, "written after", "500ms 21.5s 42.5s 1m0s 1m1s", strings.Join(writes, " "), err)
+	})
+}
+
+// TestCannotBeStored: where answers cannot be stored nothing more is sent, those under way are waited for, and storing
+// is tried once more. The error says how many are lost.
+func TestCannotBeStored(t *testing.T) {
+	at, full := rows(t, 40), errors.New("the disk is full")
+	for _, test := range []struct {
+		name   string
+		fails  int           // so many writes fail
+		wait   time.Duration // before its turn, from the second question on
+		asked  int
+		stored int
+		want   string
+	}{
+		{"for good", 9, 0, 6, 0, "6 answers could not be stored; they are lost, and the next command asks and pays for them again: the disk is full"},
+		{"for a moment", 1, 0, 6, 6, "asking stopped when an answer could not be stored, which it is now: the disk is full"},
+		{"others wait for their turn", 9, time.Hour, 1, 0,
+			"1 answer could not be stored; it is lost, and the next command asks and pays for it again: the disk is full"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(at)
+			d.task, d.Concurrency = test.name, 3
+			writes, write := 0, d.Store.Write
+			d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error {
+				writes++
+				if writes <= test.fails {
+					time.Sleep(time.Second) // the second question of each three is under way by then
+					return full
+				}
+				return write(ctx, do)
+			}
+			q := d.question()
+			ask, first := q.Ask, true
+			q.Ask = func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+				d.mu.Lock()
+				waits := !first
+				first = false
+				d.mu.Unlock()
+				if waits {
+					time.Sleep(test.wait)
+				}
+				return ask(ctx, rec, check)
+			}
+			d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+				return []Question{q}, nil
+			}
+			d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+				time.Sleep(time.Minute)
+				return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+			}
+			_, _, err := d.does(t)
+			if !errors.Is(err, full) || err.Error() != test.want {
+				t.Errorf("%s: error %v, want %s", test.name, err, test.want)
+			}
+			testkit.Same(t, test.name+": asked and stored", [2]int{test.asked, test.stored},
+				[2]int{len(d.asked), len(at.answers(t, test.name))})
+			testkit.Same(t, test.name+": tried to store", 2, writes)
+		})
 	}
 }
 
 // TestStoringInUse: while another command writes, the one that waits is told of it once, and what was answered is
-// stored when it is done; a workspace that cannot be written ends the asking.
+// stored when it is done.
 func TestStoringInUse(t *testing.T) {
-	at, full := rows(t, 16), errors.New("no space left")
+	at := rows(t, 16)
 	for _, test := range []struct {
 		name  string
-		until time.Duration // it is in use; then it fails with then, or does not
-		then  error
-		asked int
+		until time.Duration // it is in use
 		told  int
 	}{
-		{"in use for a while", 70 * time.Second, nil, 8, 1},
-		{"never in use", 0, nil, 8, 0},
-		{"it cannot be written", 0, full, 2, 0},
+		{"in use for a while", 70 * time.Second, 1},
+		{"never in use", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(at)
@@ -377,11 +482,8 @@ func TestStoringInUse(t *testing.T) {
 				}
 			}
 			d.Store.Write = func(ctx context.Context, do func(*workspace.Workspace) error) error {
-				switch {
-				case time.Since(began) < test.until:
+				if time.Since(began) < test.until {
 					return workspace.ErrInUse
-				case test.then != nil:
-					return test.then
 				}
 				return write(ctx, do)
 			}
@@ -390,13 +492,8 @@ func TestStoringInUse(t *testing.T) {
 				return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
 			}
 			_, _, err := d.does(t)
-			if !errors.Is(err, test.then) {
-				t.Errorf("%s: %v", test.name, err)
-			}
-			testkit.Same(t, test.name+": asked and told", [2]int{test.asked, test.told}, [2]int{len(d.asked), told})
-			if test.then == nil {
-				testkit.Same(t, test.name+": stored", 8, len(at.answers(t, test.name)))
-			}
+			testkit.Same(t, test.name+": asked and told", [2]int{8, test.told}, [2]int{len(d.asked), told}, err)
+			testkit.Same(t, test.name+": stored", 8, len(at.answers(t, test.name)))
 		})
 	}
 }

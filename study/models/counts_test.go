@@ -156,18 +156,20 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-// TestStoreFails: answers that cannot be stored are an error that says how many, beside what had halted the work.
+// TestStoreFails: answers that cannot be stored are an error that says how many are lost, beside what had halted the
+// work.
 func TestStoreFails(t *testing.T) {
 	full, halt := errors.New("no space left"), errors.New("halted")
+	const lost = "2 answers could not be stored; they are lost, and the next command asks and pays for them again: "
 	for _, test := range []struct {
 		name string
 		halt error
 		want string
 	}{
-		{"nothing halted it", nil, "2 answers could not be stored: no space left"},
-		{"a limit", errLimit, "2 answers could not be stored: no space left"},
-		{"rows that became too old", errStale, "2 answers could not be stored: no space left"},
-		{"trouble", halt, "halted; 2 answers could not be stored: no space left"},
+		{"nothing halted it", nil, lost + "no space left"},
+		{"a limit", errLimit, lost + "no space left"},
+		{"rows that became too old", errStale, lost + "no space left"},
+		{"trouble", halt, "halted; " + lost + "no space left"},
 	} {
 		w := &Work{halt: test.halt, held: make([]workspace.Answer, 2),
 			Store: Store{Write: func(context.Context, func(*workspace.Workspace) error) error { return full }}}

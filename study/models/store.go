@@ -18,13 +18,14 @@ type Store struct {
 	Read func(ctx context.Context, do func(*workspace.Workspace) error) error
 	// Write opens it for writing. It fails with workspace.ErrInUse while another command has it open for that.
 	Write func(ctx context.Context, do func(*workspace.Workspace) error) error
-	// Busy is called when Write fails with workspace.ErrInUse and is tried again, once in a row; may be nil.
+	// Busy is called when Write fails with workspace.ErrInUse, once until it does not; may be nil.
 	Busy func(err error)
 }
 
 const (
-	storeMany  = 100             // so many answers are stored at once
-	storeAfter = time.Minute     // or what came in this time
+	storeAfter = 2 * time.Second // an answer is stored at once, or so long after the last ones were stored
+	storeRest  = 20              // or this many times as long after them as storing them took
+	storeMany  = 100             // or when so many are held
 	storeBytes = 8 << 20         // or when their text is so long
 	holdMost   = 1000            // more answers are not held: no further question is asked until they are stored
 	holdBytes  = 64 << 20        // nor longer text
@@ -44,19 +45,22 @@ func (w *Work) write(ctx context.Context, do func(context.Context, *workspace.Wo
 func (w *Work) tryWrite(ctx context.Context, do func(*workspace.Workspace) error) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	return w.Store.Write(ctx, do)
+	err := w.Store.Write(ctx, do)
+	inUse := errors.Is(err, workspace.ErrInUse)
+	if inUse && !w.busy && w.Store.Busy != nil {
+		w.Store.Busy(err)
+	}
+	w.busy = inUse
+	return err
 }
 
 // whenFree tries again while the workspace is in use, until a time has passed, stop is closed or ctx ends.
 func (w *Work) whenFree(ctx context.Context, most time.Duration, stop <-chan struct{}, try func() error) error {
 	end := time.Now().Add(most)
-	for n := 0; ; n++ {
+	for {
 		err := try()
 		if !errors.Is(err, workspace.ErrInUse) || !time.Now().Before(end) {
 			return err
-		}
-		if n == 0 && w.Store.Busy != nil {
-			w.Store.Busy(err)
 		}
 		select {
 		case <-time.After(tryAgain):
@@ -75,11 +79,17 @@ func (w *Work) hold(a asking, reply endpoint.Reply) {
 		Run:  a.Run, Outcome: string(reply.Outcome), Text: reply.Text, Detail: reply.Detail, Model: reply.Model,
 		In: reply.Usage.Prompt, Out: reply.Usage.Completion, At: w.Now()})
 	w.bytes += len(reply.Text)
+	say(w.came)
 	if len(w.held) >= storeMany || w.bytes >= storeBytes { // as enough says
-		select {
-		case w.full <- struct{}{}:
-		default: // it has been said
-		}
+		say(w.full)
+	}
+}
+
+// say leaves word in a channel that has room for one.
+func say(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // it has been said
 	}
 }
 
@@ -90,47 +100,64 @@ func (w *Work) enough() bool {
 	return len(w.held) >= storeMany || w.bytes >= storeBytes
 }
 
-// keepStoring stores answers as they gather, until ctx ends; then it closes done. Answers that cannot be stored because
-// another command writes are tried again with later ones.
+// keepStoring stores answers as they come, until ctx ends or they cannot be stored; then it closes done. Answers that
+// cannot be stored because another command writes are tried again with later ones.
 func (w *Work) keepStoring(ctx context.Context) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		minute := time.NewTicker(storeAfter)
-		defer minute.Stop()
-		busy := false
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.full:
-				if !w.enough() { // they were stored meanwhile
-					continue
-				}
-			case <-minute.C:
-			}
+		// The first is stored at once: where that fails, few are paid for in vain.
+		for pause := time.Duration(0); w.gather(ctx, pause); {
+			began := time.Now()
 			err := w.store(ctx, 0, nil)
-			inUse := errors.Is(err, workspace.ErrInUse)
-			if inUse && !busy && w.Store.Busy != nil {
-				w.Store.Busy(err)
-			}
-			if err != nil && !inUse {
-				w.stop(err)
-			}
-			busy = inUse
-			if inUse {
+			pause = max(storeAfter, storeRest*time.Since(began))
+			switch {
+			case errors.Is(err, workspace.ErrInUse):
 				select {
 				case <-ctx.Done():
 				case <-time.After(tryAgain):
 				}
+				pause = 0
+				say(w.came)
+			case err != nil: // store has halted the work; storeRest tries once more
+				return
 			}
 		}
 	}()
 	return ended
 }
 
+// gather waits for an answer to store, and then until the pause is over or enough is held. It reports whether ctx has
+// not ended.
+func (w *Work) gather(ctx context.Context, pause time.Duration) bool {
+	over := time.NewTimer(pause)
+	defer over.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.came:
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-over.C:
+			return true
+		case <-w.full:
+			if w.enough() { // else they were stored meanwhile
+				return true
+			}
+		}
+	}
+}
+
+// An unstorable is why answers could not be stored, for a reason that does not pass by itself.
+type unstorable struct{ error }
+
+func (u unstorable) Unwrap() error { return u.error }
+
 // store stores the answers that are held, as soon as no other command writes in the workspace, as whenFree waits for
-// it.
+// it. It halts the work where they cannot be stored: what is asked from then on would be paid for in vain.
 func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct{}) error {
 	paid := context.WithoutCancel(ctx) // an interrupt keeps no answer from the disk that may have been paid for
 	return w.whenFree(ctx, most, stop, func() error {
@@ -140,8 +167,22 @@ func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct
 		if none {
 			return nil
 		}
-		return w.tryWrite(paid, func(ws *workspace.Workspace) error { return w.storeIn(paid, ws) })
+		err := w.tryWrite(paid, func(ws *workspace.Workspace) error { return w.storeIn(paid, ws) })
+		if err != nil && !errors.Is(err, workspace.ErrInUse) {
+			w.stop(unstorable{err})
+		}
+		return err
 	})
+}
+
+// storable returns the error that halted the work because answers could not be stored; nil for none.
+func (w *Work) storable() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if why, cannot := errors.AsType[unstorable](w.halt); cannot {
+		return why
+	}
+	return nil
 }
 
 // storeIn stores the answers that are held in the open workspace.
@@ -182,13 +223,25 @@ func (w *Work) storeRest(ctx context.Context) error {
 		w.stop(err)
 		err = w.store(ctx, grace, nil)
 	}
-	if err == nil {
+	_, cannot := errors.AsType[unstorable](w.halt)
+	switch {
+	case err == nil && cannot:
+		return fmt.Errorf("asking stopped when an answer could not be stored, which it is now: %w", w.halt)
+	case err == nil:
 		return w.halt
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	err = fmt.Errorf("%d answers could not be stored: %w", len(w.held), err)
-	if w.halt != nil && !errors.Is(w.halt, errLimit) && !errors.Is(w.halt, errStale) {
+	switch n := len(w.held); n {
+	case 0: // of no answer, but of what was spent
+	case 1:
+		err = fmt.Errorf("1 answer could not be stored; it is lost, and the next command asks and pays for it again: %w",
+			err)
+	default:
+		err = fmt.Errorf("%d answers could not be stored; they are lost, and the next command asks and pays for them "+
+			"again: %w", n, err)
+	}
+	if w.halt != nil && !cannot && !errors.Is(w.halt, errLimit) && !errors.Is(w.halt, errStale) {
 		err = fmt.Errorf("%w; %w", w.halt, err)
 	}
 	return err

@@ -6,8 +6,10 @@
 //
 //   - Only a row is sent that is kept, and whose post was seen live within the policy's recheck_within: Reddit is asked
 //     again before the first request, and between two requests when the work takes longer. Each attempt looks again.
-//   - The workspace is locked for moments alone, so that other commands work beside it: answers gather in memory, and are
-//     stored when they are a hundred, or after a minute.
+//   - The workspace is locked for moments alone, so that other commands work beside it. An answer is stored at once, or
+//     with others 2 seconds after the last were stored; later where storing takes longer, so that it takes a twentieth
+//     of the time at most; sooner where a hundred wait. A killed process loses what was not stored by then.
+//   - Where answers cannot be stored, no further question is sent. The error says how many are lost.
 //   - A question with a stored answer is not asked again, by whichever command; one that failed is, by the next.
 //   - Answers go with their post, and with their image. One that comes after they went is not stored.
 package models
@@ -113,7 +115,8 @@ type Work struct {
 
 	told  map[string]bool // rows for which Before was called, by this call of Do
 	ahead int             // for how many questions it is called at once
-	full  chan struct{}   // has a value when enough answers wait to be stored
+	came  chan struct{}   // has a value when an answer waits to be stored
+	full  chan struct{}   // has one when enough answers do
 
 	mu       sync.Mutex // guards what follows
 	halt     error      // why no further question is asked
@@ -126,7 +129,8 @@ type Work struct {
 	unstored workspace.Spending // of those that are held
 	spent    float64            // as the workspace has it, on all models
 
-	writing sync.Mutex // of Store.Write
+	writing sync.Mutex // of Store.Write, and guards what follows
+	busy    bool       // it found the workspace in use
 }
 
 // Limits end a work early. 0 is without limit. Prices are of a million tokens.
@@ -213,7 +217,8 @@ type Conclusion func(context.Context, *workspace.Workspace, *Done) error
 func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.reserved, w.dearest = 0, 0
-	w.told, w.ahead, w.full = map[string]bool{}, 1, make(chan struct{}, 1)
+	w.told, w.ahead = map[string]bool{}, 1
+	w.came, w.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.Begin != nil {
 		if err := w.write(ctx, w.Begin); err != nil {
 			return nil, err
@@ -477,7 +482,12 @@ func (w *Work) stopped() bool {
 // ask asks one question.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
-	reply, err := a.Ask(ctx, a.rec, func() error { return w.mayBeSent(ctx, a) })
+	reply, err := a.Ask(ctx, a.rec, func() error {
+		if err := w.storable(); err != nil {
+			return err
+		}
+		return w.mayBeSent(ctx, a)
+	})
 	if _, missing := errors.AsType[*workspace.Damaged](err); missing {
 		// The image's post may have been erased meanwhile.
 		if gone := w.mayBeSent(ctx, a); gone != nil {
