@@ -14,11 +14,12 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"syscall"
+
+	"rehydrate/internal/ending"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ending.Signals()...)
 	status := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

@@ -10,10 +10,10 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"rehydrate/internal/ending"
 	"rehydrate/pipeline/ocr"
 )
 
@@ -37,7 +37,7 @@ func serve(env []string, stdin io.Reader, stdout io.Writer) (err error) {
 			"without it Tesseract's threads slow it down two to seven times")
 	}
 	// A signal ends the worker at once: it has nothing to tidy up, and a read of stdin cannot be interrupted.
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	signal.Reset(ending.Signals()...)
 	frames, err := reserveStdout(stdout)
 	if err != nil {
 		return err

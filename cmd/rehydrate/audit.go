@@ -110,8 +110,6 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if err := areThere(files); err != nil {
 		return err
 	}
-	ctx, stop := c.untilStopped(ctx)
-	defer stop()
 	job, err := c.prepare(ctx, path, &f.releaseFlags, "")
 	if ctx.Err() != nil {
 		return state.ErrInterrupted

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -451,10 +452,19 @@ func TestExportKilled(t *testing.T) {
 	})
 }
 
-// TestInterrupted sends SIGINT in the middle of a run and goes on.
+// TestInterrupted sends a signal in the middle of a run and goes on.
 func TestInterrupted(t *testing.T) {
 	long(t)
-	t.Parallel()
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			interrupted(t, signal)
+		})
+	}
+}
+
+func interrupted(t *testing.T, signal os.Signal) {
+	t.Helper()
 	posts := fewPosts(60)
 	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
 	asked := make(chan struct{}, 1000)
@@ -470,7 +480,7 @@ func TestInterrupted(t *testing.T) {
 	for range 5 {
 		<-asked
 	}
-	check(t, cmd.Process.Signal(os.Interrupt))
+	check(t, cmd.Process.Signal(signal))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Fatalf("exit %d, want %d\n%s", code, exitInterrupted, &stderr)

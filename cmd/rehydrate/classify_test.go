@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,9 +142,9 @@ func isKilled(err error) bool {
 	return ok && !status.Exited()
 }
 
-// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is interrupted twice and
+// TestClassify asks about FigSIM's test memes, three tasks, without and with examples, and is interrupted, hung up and
 // killed once: the predictions are those of asking once without trouble, and labels score reads them. After an
-// interrupt no question is sent again that was answered; a kill costs what came in the last minute. The sample has
+// interrupt no question is sent again that was answered; a kill costs what came in the last seconds. The sample has
 // every 40th of the entries.
 func TestClassify(t *testing.T) {
 	t.Parallel()
@@ -163,8 +164,8 @@ func TestClassify(t *testing.T) {
 		args := m.classify(broken, "broken"+shots, "--shots", shots)
 		m.endedAt(t, os.Kill, 2+random.IntN(tests*3/4), args)
 		clear(m.bodies)
-		for range 2 {
-			m.endedAt(t, os.Interrupt, 2+random.IntN(tests*3/4), args)
+		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+			m.endedAt(t, signal, 2+random.IntN(tests*3/4), args)
 		}
 		m.do(nil, args...).want(t, exitDone, fmt.Sprintf("%d images of split test, %s examples each", tests, shots),
 			"answered before", "macro F1")
@@ -258,9 +259,9 @@ func TestServerHints(t *testing.T) {
 		{&endpoint.Unsupported{Parameter: "seed"}, exitUsage, false},
 		{endpoint.ErrNotLocal, exitUsage, false},
 		{&models.Stale{Rows: 1}, exitRetry, false},
-		{fmt.Errorf("%w; 3 answers could not be stored: %w", state.ErrInterrupted, workspace.ErrInUse), exitInterrupted,
+		{fmt.Errorf("%w; 3 answers could not be stored; they are lost: %w", state.ErrInterrupted, workspace.ErrInUse), exitInterrupted,
 			false},
-		{fmt.Errorf("3 answers could not be stored: %w", workspace.ErrInUse), exitInUse, false},
+		{fmt.Errorf("3 answers could not be stored; they are lost: %w", workspace.ErrInUse), exitInUse, false},
 	} {
 		code, hint := diagnose(fmt.Errorf("ask about few: %w", tt.err))
 		if code != tt.code || strings.Contains(hint, "server running") != tt.url {

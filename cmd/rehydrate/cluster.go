@@ -188,6 +188,7 @@ func (c *command) follow(ctx context.Context, work cluster.Command, f engineFlag
 	if f.engine == "slurm" {
 		following.Engine = &cluster.Slurm{Command: work, AtOnce: f.atOnce, Sbatch: strings.Fields(f.sbatch)}
 		following.Every = 2 * time.Second
+		following.Leave = c.hungUp // a lost login
 	} else {
 		work.Args = append(work.Args, "--workers", "1")
 		local := &cluster.Local{Command: work, AtOnce: cmp.Or(f.atOnce, runtime.NumCPU()), Grace: 10 * time.Second}

@@ -64,8 +64,6 @@ func checkDedupe(f neardup.Config, words bool) error {
 }
 
 func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
-	ctx, cancel := c.untilStopped(ctx)
-	defer cancel()
 	if err := holdsImages(f.Path); err != nil {
 		return err
 	}
@@ -106,24 +104,6 @@ func holdsImages(path string) error {
 			hint: "name the folder that has the images: " + thisCommand + " FOLDER"}
 	}
 	return nil
-}
-
-func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
-	// What only reads has nothing to finish when the user asks to stop, as a run has.
-	ctx, cancel := context.WithCancel(ctx)
-	select {
-	case <-c.stop:
-		cancel() // at once, without waiting for the goroutine below
-	default:
-	}
-	go func() {
-		select {
-		case <-c.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // tally lists counts, the highest first.

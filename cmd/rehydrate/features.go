@@ -86,8 +86,6 @@ func (f *featureFlags) check() error {
 }
 
 func (c *command) features(ctx context.Context, source string, f featureFlags) error {
-	ctx, cancel := c.untilStopped(ctx)
-	defer cancel()
 	err := f.readCascade()
 	if err == nil {
 		f.Dictionaries, err = features.OpenDictionaries(f.dictionaries, f.union)

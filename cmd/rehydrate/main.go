@@ -5,12 +5,12 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
+	"sync/atomic"
 	"time"
 	_ "time/tzdata" // for machines that have no list of time zones
 
+	"rehydrate/internal/ending"
 	"rehydrate/internal/secret"
 	"rehydrate/policy"
 )
@@ -31,17 +31,11 @@ func realMain(adjust func(*policy.Policy)) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	stop := make(chan struct{})
-	go func() {
-		<-signals
-		close(stop) // the first signal: finish what is in flight
-		<-signals
-		cancel() // the second: end at once
-	}()
+	var hungUp atomic.Bool
+	// The first signal: finish what is in flight. The second: end at once.
+	stop := ending.Watch(func() { hungUp.Store(true) }, cancel)
 	return run(ctx, process{
 		args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		executable: os.Executable, now: time.Now, stop: stop, adjust: adjust,
+		executable: os.Executable, now: time.Now, stop: stop, hungUp: hungUp.Load, adjust: adjust,
 	})
 }

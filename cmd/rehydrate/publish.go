@@ -58,8 +58,6 @@ func (c *command) publishCommand() *cobra.Command {
 }
 
 func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
-	ctx, stop := c.untilStopped(ctx)
-	defer stop()
 	opened, err := c.openRelease(ctx, path)
 	if err != nil {
 		return err

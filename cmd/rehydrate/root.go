@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,8 @@ type process struct {
 	stdout, stderr io.Writer
 	executable     func() (string, error) // where this program lies: ocr is looked for beside it
 	now            func() time.Time
-	stop           <-chan struct{} // closed when the user asks to stop
+	stop           <-chan struct{} // closed when the user asks to stop, or the terminal is gone
+	hungUp         func() bool     // reports whether stop was closed because the terminal is gone; nil = never
 	// changes the policy of a job on a release: a measurement asks faster; nil = leaves it
 	adjust func(*policy.Policy)
 }
@@ -210,6 +212,7 @@ const defaultWorkspace = "rehydrated"
 type command struct {
 	process
 	called    *cobra.Command // with its flags; nil before it is known
+	cancel    func()         // ends its context
 	release   string         // that it was given, as it was typed; empty for none
 	workspace string
 	listName  string // of --name, for a list of ids
@@ -301,7 +304,9 @@ func run(ctx context.Context, p process) int {
 	// What a killed command left may be private, and may be all there is of an erased post. That it cannot be removed
 	// is no reason to refuse this command.
 	_ = scratch.Sweep()
-	c := &command{process: p, workspace: defaultWorkspace, scrubber: new(secret.Scrubber), bare: p.stdout}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &command{process: p, cancel: cancel, workspace: defaultWorkspace, scrubber: new(secret.Scrubber), bare: p.stdout}
 	out, errs := console.Fold(p.stdout), console.Fold(p.stderr)
 	stderr := c.scrubber.Writer(errs)
 	c.said = &answers{ScrubbingWriter: c.scrubber.Writer(out), fold: out, json: &c.json}
@@ -356,6 +361,40 @@ func run(ctx context.Context, p process) int {
 	return code
 }
 
+// endsByItself reports whether a command finishes what is in flight when the user asks to stop. Any other has nothing to
+// finish, and ends with its context.
+func endsByItself(cmd *cobra.Command) bool {
+	first := cmd
+	for first.HasParent() && first.Parent().HasParent() {
+		first = first.Parent()
+	}
+	return slices.Contains([]string{"demo", "run", "recheck", "purge", "ocr", "cluster", "annotate", "classify",
+		"moderate"}, first.Name())
+}
+
+// untilStopped is a context that ends when the user asks to stop.
+func (c *command) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.whenStopped(ctx, cancel)
+	return ctx, cancel
+}
+
+// whenStopped calls cancel when the user asks to stop, unless ctx ends before.
+func (c *command) whenStopped(ctx context.Context, cancel func()) {
+	select {
+	case <-c.stop:
+		cancel() // at once, without waiting for the goroutine below
+	default:
+	}
+	go func() {
+		select {
+		case <-c.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+}
+
 // A chapter is a group of commands in the root's help.
 type chapter struct {
 	title    string
@@ -396,6 +435,9 @@ func (c *command) root() *cobra.Command {
 			level = slog.LevelDebug
 		}
 		c.log = slog.New(newWarnings(c.console, level))
+		if !endsByItself(cmd) {
+			c.whenStopped(cmd.Context(), c.cancel)
+		}
 		if err := valued(cmd); err != nil {
 			return err
 		}

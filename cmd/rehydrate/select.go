@@ -92,8 +92,6 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 		// A dump's window alone takes more than the limit that serves the other commands: the collector would never rest.
 		debug.SetMemoryLimit(math.MaxInt64)
 	}
-	ctx, cancel := c.untilStopped(ctx)
-	defer cancel()
 	chooser := dump.New(f.Wish)
 	for _, path := range paths {
 		if err := c.readDump(ctx, chooser, path); err != nil {

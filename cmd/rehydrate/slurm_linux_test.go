@@ -185,14 +185,19 @@ func TestSlurm(t *testing.T) {
 		(<-done).want(t, 0)
 		same(t)
 	})
-	t.Run("the login is lost", func(t *testing.T) {
-		login := s.login(args...)
-		cluster.running()
-		check(t, login.Process.Kill())
-		_ = login.Wait() // killed
-		s.do(s.env(), args...).want(t, 0)
-		same(t)
-	})
+	for _, by := range []os.Signal{os.Kill, syscall.SIGHUP} {
+		t.Run("the login is lost, "+by.String(), func(t *testing.T) {
+			login := s.login(args...)
+			cluster.running()
+			check(t, login.Process.Signal(by))
+			_ = login.Wait() // killed or hung up
+			if by == syscall.SIGHUP {
+				cluster.running() // still
+			}
+			s.do(s.env(), args...).want(t, 0)
+			same(t)
+		})
+	}
 	t.Run("an interrupt cancels", func(t *testing.T) {
 		done := make(chan finished)
 		go func() { done <- s.do(s.env(), args...) }()

@@ -155,6 +155,28 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowLeaves: whoever says that what runs is to go on leaves it alone when ctx ends, and not when all is done.
+func TestFollowLeaves(t *testing.T) {
+	for _, leave := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			dir, done := folder(t, 1)
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			defer stop()
+			e := &controller{look: func(int) ([]int, error) { return []int{0}, nil }}
+			f := Following{Workspace: dir, Engine: e, Attempts: 3, Every: time.Second, Progress: func(int, int, string) {},
+				Log: slog.New(slog.DiscardHandler), Leave: func() bool { return leave }}
+			err := Follow(ctx, f)
+			want := map[bool]int{true: 0, false: 1}[leave]
+			if !errors.Is(err, context.DeadlineExceeded) || e.cancelled != want {
+				t.Errorf("%v: %v, cancelled %d times, want %d", leave, err, e.cancelled, want)
+			}
+			done(0)
+			testkit.OK(t, Follow(t.Context(), f))
+			testkit.Same(t, "cancelled in the end", want+1, e.cancelled)
+		})
+	}
+}
+
 // TestFollowCancelled: whoever is interrupted leaves nothing running, or is told what could not be cancelled.
 func TestFollowCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

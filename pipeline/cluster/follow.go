@@ -38,6 +38,8 @@ type Following struct {
 	Every     time.Duration                     // between two looks
 	Progress  func(done, items int, why string) // images read, of how many, and why none is being read
 	Log       *slog.Logger
+	// Leave reports, when ctx has ended, that what waits or runs is to go on, for a later Follow; nil for never.
+	Leave func() bool
 }
 
 const (
@@ -49,7 +51,7 @@ const (
 )
 
 // Follow submits what is not done until all shards are, and returns the error of the first that fails too often. When
-// all are done, or ctx ends, it cancels what still waits or runs.
+// all are done, or ctx ends, it cancels what still waits or runs, unless f.Leave says otherwise.
 func Follow(ctx context.Context, f Following) error {
 	w := follower{Following: f, dir: os.DirFS(f.Workspace),
 		counter: counter{dir: os.DirFS(f.Workspace), parts: map[string]part{}}}
@@ -77,7 +79,8 @@ func Follow(ctx context.Context, f Following) error {
 		}
 	}
 	// Also when all are done: a second copy of a shard may still wait, and has nothing to read after the merge.
-	if err == nil || ctx.Err() != nil {
+	left := err != nil && f.Leave != nil && f.Leave()
+	if err == nil || ctx.Err() != nil && !left {
 		if err := f.Engine.Cancel(context.WithoutCancel(ctx)); err != nil {
 			f.Log.Warn("what still runs could not be cancelled", "error", err)
 		}
