@@ -23,12 +23,12 @@ type asker struct {
 	sweep      *sweep.Sweep[asked]
 	live       int                                // posts that were live when the run began, or later in it
 	liveNow    int                                // posts that are
-	withheld   map[manifest.PostID]bool           // posts that were withheld when the run began
+	withheld   map[manifest.PostID]bool           // posts that waited for a confirmation when the run began
 	waiting    map[manifest.PostID]workspace.Post // posts that are withheld now
 	back       map[manifest.PostID]bool           // posts that were withheld, or an image of theirs, and are live again
 	erased     int                                // posts and images that this run erased without a confirmation
 	images     map[manifest.Key]workspace.Trouble // images that were removed from live posts, and wait
-	held       map[manifest.Key]bool              // those that waited when the run began
+	held       map[manifest.Key]bool              // those that waited for a confirmation when the run began
 	abouts     map[string]manifest.Reason
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
@@ -85,7 +85,7 @@ func (s *asker) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 				s.liveNow++
 			}
 			if p.Withheld {
-				s.withheld[p.ID], s.waiting[p.ID] = true, p
+				s.withheld[p.ID], s.waiting[p.ID] = p.Unconfirmed, p
 			}
 			if !yield(asked{Post: p}, nil) {
 				return

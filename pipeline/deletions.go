@@ -173,7 +173,7 @@ func (s *asker) findWaiting(ctx context.Context) error {
 			return err
 		}
 		if rec.Trouble.Withheld() {
-			s.images[rec.Key], s.held[rec.Key] = *rec.Trouble, true
+			s.images[rec.Key], s.held[rec.Key] = *rec.Trouble, rec.Trouble.Beside == workspace.Unconfirmed
 		}
 	}
 	return nil
@@ -230,6 +230,8 @@ func (s *asker) settle(ctx context.Context) error {
 	images, foundImages, waitImages := s.sortImages()
 	n := len(found) + len(foundImages)
 	all := n + waits + waitImages
+	// What is confirmed was not live any more, and is neither new: the rest is judged as if it had gone before.
+	s.live -= len(posts)
 	// Many gone at once look like an outage; a single one never does. What waits counts, and what this run erased before.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
 	if n > 0 && float64(all+s.erased) > limit {
@@ -258,8 +260,9 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 		p := s.waiting[id]
 		switch {
 		case !p.State.Gone() || s.stones.Has(p.ID):
-		// A confirmation covers what was withheld when the run began, and nothing that this run found.
-		case s.confirmsRemovals() && s.withheld[p.ID]:
+		// A confirmation covers what an earlier job withheld as many at once, and said so: nothing that this job found, that
+		// only an audit heard, or that a job saw which did not end.
+		case s.confirmsRemovals() && s.withheld[p.ID] && p.Unconfirmed:
 			confirmed = append(confirmed, p)
 		case p.Unconfirmed:
 			waits++
@@ -278,7 +281,7 @@ func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
 		_, gone := s.waiting[k.ID]
 		switch {
 		case gone: // with its post, or not
-		case s.confirmsRemovals() && s.held[k]:
+		case s.confirmsRemovals() && s.held[k] && s.images[k].Beside == workspace.Unconfirmed:
 			confirmed = append(confirmed, k)
 		case s.images[k].Beside == workspace.Unconfirmed:
 			waits++

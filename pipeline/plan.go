@@ -259,7 +259,7 @@ type PurgePlan struct {
 	Rows     []string           `json:"rows"`            // of the dataset
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
-	Withheld int                `json:"withheld"` // posts that are gone, and stay until that is confirmed
+	Withheld int                `json:"withheld"` // posts that were held back as many at once, and stay until that is confirmed
 	// Lost are the missing image files that the confirmation is about. It is then not about the posts that are withheld.
 	Lost int `json:"lost_files,omitempty"`
 	// Heard are posts with an image that an audit heard are gone: they go, too, unless they are so many at once that they
@@ -339,7 +339,7 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 	if err != nil || !r.confirmsRemovals() {
 		return erased, lost, err
 	}
-	confirmed, err := state.Withheld(ctx, r.Workspace)
+	confirmed, err := state.Unconfirmed(ctx, r.Workspace)
 	maps.DeleteFunc(confirmed.Entries, func(row string, _ state.GonePost) bool {
 		k, err := manifest.ParseKey(row)
 		return err == nil && lost[k] // with it goes what is known of it
@@ -418,7 +418,7 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 				if _, gone := e.heard.Applied(rec); gone && rec.Image != nil {
 					heard[rec.ID] = true
 				}
-				if rec.Post.Withheld {
+				if rec.Post.Unconfirmed {
 					withheld[rec.ID] = true
 				}
 			}
@@ -440,7 +440,7 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 	case goes:
 		e.count(rec, why)
 		if e.erased.Has(rec.ID) {
-			rec.Post.Withheld, rec.Trouble = false, nil
+			rec.Post.Withheld, rec.Post.Unconfirmed, rec.Trouble = false, false, nil
 		}
 	case e.lost[rec.Key]:
 		rec.Trouble = nil

@@ -142,6 +142,31 @@ func Withheld(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return withheld, err
 }
 
+// Unconfirmed returns what a confirmation is about: of Withheld, what was one of too many at once.
+func Unconfirmed(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	withheld, err := Withheld(ctx, ws)
+	if err != nil {
+		return withheld, err
+	}
+	for p, err := range ws.PostsNotLive(ctx) {
+		if err != nil {
+			return withheld, err
+		}
+		if !p.Unconfirmed {
+			delete(withheld.Posts, p.ID)
+		}
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
+		if err != nil {
+			return withheld, err
+		}
+		if rec.Trouble.Beside != workspace.Unconfirmed {
+			delete(withheld.Entries, rec.Key.String())
+		}
+	}
+	return withheld, nil
+}
+
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 
