@@ -133,17 +133,23 @@ func (g *goneContent) stays(d digest) bool { return g.owner(d, false) != nil }
 // idSums is how many sums of ids are told apart.
 const idSums = 1 << 18
 
-// indexIDs makes the ids of posts that must be gone fast to look for.
+// indexIDs makes the ids of posts that must be gone, or an image of which must, fast to look for.
 func (a *audit) indexIDs() {
 	a.gone.ids = new([idSums]bool)
+	add := func(id manifest.PostID) {
+		sum := uint32(0)
+		for _, b := range []byte(id) {
+			sum = sum*31 + uint32(b|' ')
+		}
+		a.gone.ids[sum%idSums] = true
+	}
 	for _, e := range a.order {
 		if e.MustGo {
-			sum := uint32(0)
-			for _, b := range []byte(e.ID) {
-				sum = sum*31 + uint32(b|' ')
-			}
-			a.gone.ids[sum%idSums] = true
+			add(e.ID)
 		}
+	}
+	for entry := range a.removed {
+		add(dataset.PostOf(entry))
 	}
 }
 

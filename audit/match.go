@@ -358,16 +358,34 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		case n == 64: // a SHA-256 in hex, alone among other characters
 			w.matchDigest(p, parseDigest(string(text[at:end])))
 		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
-			e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]
-			if e != nil && e.MustGo {
-				w.matchWord(p, e, text[max(0, at-beforeID):at], text[end:])
+			if e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]; e != nil {
+				entry, behind := string(e.ID), text[end:]
+				if !e.MustGo { // an image of it may have to
+					entry, behind = imageOf(e.ID, behind)
+					e = w.removed[entry]
+				}
+				if e != nil {
+					w.matchWord(p, e, entry, text[max(0, at-beforeID):at], behind)
+				}
 			}
 		}
 	}
 }
 
-// matchWord judges the id of a removed post in a text, by what stands before and behind it.
-func (w walker) matchWord(p place, e *evidence, before, behind []byte) {
+// imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2 and 1n6oiw-2 are.
+var imageNumber = regexp.MustCompile(`^[/-]([1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
+
+// imageOf returns the entry that an id in a text names, and what stands behind it.
+func imageOf(id manifest.PostID, behind []byte) (entry string, rest []byte) {
+	m := imageNumber.FindSubmatchIndex(behind)
+	if m == nil {
+		return string(id), behind
+	}
+	return string(id) + "/" + string(behind[m[2]:m[3]]), behind[m[3]:]
+}
+
+// matchWord judges the id of a removed post, or of one of its images, in a text, by what stands before and behind it.
+func (w walker) matchWord(p place, e *evidence, entry string, before, behind []byte) {
 	named := isKey.Match(before) || isImageName.Match(behind) || p.col != nil && p.col.ids
 	switch {
 	case telling(e.ID) || isReddit.Match(before) || named && p.src.ofRelease():
@@ -380,9 +398,10 @@ func (w walker) matchWord(p place, e *evidence, before, behind []byte) {
 		case p.kin != "":
 			what = "its id in the name"
 		}
-		w.finding(cmp.Or(p.kin, FoundRow), string(e.ID), p, "%s", what)
-	// A column says what its numbers are, and so does the name of a file.
-	case !p.label && (named || p.table == nil && !isFraction.Match(before)):
+		w.finding(cmp.Or(p.kin, FoundRow), entry, p, "%s", what)
+	// A column says what its numbers are, and so does the name of a file; but a copy of an image is often named so.
+	case !p.label && (named || p.table == nil && !isFraction.Match(before)),
+		p.label && p.kin == FoundImage && strings.ContainsAny(string(e.ID), "0123456789"):
 		w.openIDs(p)
 	}
 }
