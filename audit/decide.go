@@ -196,17 +196,19 @@ func (a *audit) holdsRow(e *evidence, copied bool) {
 	case e.MustGo, e.Withheld && copied:
 	case e.Withheld || e.State == manifest.StateHeld:
 		r.held[e.ID] = true
-	case e.State == "": // one of another release, or of which nothing is known
-	case e.LastLive == nil:
-		r.never, r.stale[e.ID] = true, true
-	case e.Stale && e.LastLive.After(a.report.Time):
+	case e.heldState == "": // one of another release, or of which nothing is known
+	case e.heldLive == nil:
 		r.never, r.stale[e.ID] = true, true
 	default:
-		if r.oldest.IsZero() || e.LastLive.Before(r.oldest) {
-			r.oldest = *e.LastLive
-		}
-		if e.Stale {
+		// An audit takes no row out, so that its asking is not the holder's: the next audit counts from the same time.
+		stale := a.Policy.Stale(*e.heldLive, a.report.Time)
+		if stale {
 			r.stale[e.ID] = true
+		}
+		if stale && e.heldLive.After(a.report.Time) {
+			r.never = true
+		} else if r.oldest.IsZero() || e.heldLive.Before(r.oldest) {
+			r.oldest = *e.heldLive
 		}
 	}
 }
@@ -252,10 +254,11 @@ func (a *audit) tellRows() {
 	}
 	switch {
 	case d.Late && r.never:
-		d.What = fmt.Sprintf("Reddit never showed %s of the dataset or a copy as live (%s), or by state.db in the future: "+
+		d.What = fmt.Sprintf("by state.db Reddit never showed %s of the dataset or a copy as live (%s), or in the future: "+
 			"a clock was wrong, or state.db was changed", page.Counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
-		d.What = fmt.Sprintf("Reddit was last asked on %s about %s in the dataset or a copy, and the policy wants it every %s",
+		d.What = fmt.Sprintf("the holder last asked Reddit on %s about %s in the dataset or a copy, and the policy wants it "+
+			"every %s",
 			at(r.oldest), page.Counted(len(d.Posts), "post"), lasts(a.Policy.Reddit.RecheckWithin))
 	case d.Due != nil:
 		d.What = "Reddit has to be asked again"

@@ -39,6 +39,8 @@ type evidence struct {
 	published *manifest.Tombstone  // the release's
 	asked     int64                // when the log has Reddit's last answer about it, in Unix seconds; 0 for never
 	askedLive int64                // likewise, the last one that it is live
+	heldState manifest.PostState   // by workspace and log, whatever this audit was answered
+	heldLive  *time.Time           // likewise, when the holder's jobs saw it live last
 	// this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	live    *policy.Verdict
 	content *known // of its entries
@@ -96,6 +98,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = heard.State, heard.Reason, "log", false, moment(heard.At)
 		by = anAuditHeard(heard.At)
 	}
+	e.heldState = s.State
 	if e.live != nil && e.live.State == "" {
 		s.Unanswered = e.live.Reason
 	} else if e.live != nil {
@@ -239,7 +242,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		e := a.post(p.ID)
 		withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
 		e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
-		e.LastLive, e.Checked = moment(p.LiveAt), moment(p.CheckedAt)
+		e.LastLive, e.Checked, e.heldLive = moment(p.LiveAt), moment(p.CheckedAt), moment(p.LiveAt)
 		if p.Withheld && p.State.Gone() {
 			e.waits, e.many, a.past[p.ID] = true, p.Unconfirmed, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
 		}

@@ -57,3 +57,36 @@ func TestOldAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestDueByTheHolder: an audit that asks Reddit takes no row out, so both audits count from when the holder asked.
+func TestDueByTheHolder(t *testing.T) {
+	within := policy.Default().Reddit.RecheckWithin
+	held := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		held *time.Time
+		age  time.Duration
+		late bool
+	}{
+		{"in time", &held, within - time.Hour, false},
+		{"late", &held, within + time.Hour, true},
+		{"never live", nil, time.Hour, true},
+		{"live in the future", &held, -time.Hour, true},
+	} {
+		var duties [][]Duty
+		for _, live := range []*policy.Verdict{nil, {State: manifest.StateLive}} {
+			a := newAudit(Config{Policy: policy.Default()})
+			a.report.Time = held.Add(c.age)
+			e := a.post("p1")
+			e.State, e.LastLive, e.Checked, e.heldLive, e.live = manifest.StateLive, c.held, c.held, c.held, live
+			a.decidePost(e, past{})
+			a.holdsRow(e, false)
+			a.tellRows()
+			duties = append(duties, a.report.Duties)
+		}
+		testkit.Same(t, "what is due, "+c.name, duties[0], duties[1])
+		if len(duties[0]) != 1 || duties[0][0].Late != c.late {
+			t.Errorf("%s: %+v", c.name, duties[0])
+		}
+	}
+}
