@@ -259,7 +259,7 @@ type PurgePlan struct {
 	Rows     []string           `json:"rows"`            // of the dataset
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
-	Withheld int                `json:"withheld"` // posts that were held back as many at once, and stay until that is confirmed
+	Withheld int                `json:"withheld"` // posts that were too many at once, and stay until that is confirmed
 	// Lost are the missing image files that the confirmation is about. It is then not about the posts that are withheld.
 	Lost int `json:"lost_files,omitempty"`
 	// Heard are posts with an image that an audit heard are gone: they go, too, unless they are so many at once that they
