@@ -27,6 +27,7 @@ type Explanation struct {
 	// Last is the outcome of the last completed run where that is another one.
 	Last      *state.Conclusion `json:"last,omitempty"`
 	Post      PostStory         `json:"post"`
+	Heard     *HeardStory       `json:"heard,omitempty"` // where an audit heard it is gone, and no job asked since
 	Tombstone *TombstoneStory   `json:"tombstone,omitempty"`
 	Image     *ImageStory       `json:"image,omitempty"`
 	Trouble   *state.Conclusion `json:"trouble,omitempty"` // why there is no image
@@ -36,6 +37,7 @@ type Explanation struct {
 	History   []Evidence        `json:"history"`              // of the post, from the audit log, oldest first
 	LogBroken string            `json:"log_broken,omitempty"` // where the log does not hold: History ends before that
 	rec       *workspace.Record // what it was made of
+	gone      state.GoneSet     // MustHide
 }
 
 // A KeptColumn is a column of the annotations that passes through, with the entry's values: one, a list, or one for each
@@ -60,6 +62,12 @@ type PostStory struct {
 	Stale     bool               `json:"stale"`  // last seen live too long ago to be exported
 }
 
+// A HeardStory is what Reddit answered an audit.
+type HeardStory struct {
+	state.Conclusion
+	Time time.Time `json:"time"`
+}
+
 // A TombstoneStory is what keeps a post out.
 type TombstoneStory struct {
 	State      manifest.PostState `json:"state"`
@@ -77,8 +85,8 @@ type ImageStory struct {
 	Bytes          int64  `json:"bytes"`
 	SHA256         string `json:"sha256"`
 	OriginalSHA256 string `json:"original_sha256"` // as it was downloaded
-	PHash          string `json:"phash"`
-	Flat           bool   `json:"flat"` // of one colour
+	PHash          string `json:"phash,omitempty"` // "" where the text is hidden
+	Flat           bool   `json:"flat"`            // of one colour
 	HashKind       string `json:"hash_kind"`
 }
 
@@ -150,8 +158,16 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	if err != nil {
 		return Explanation{}, err
 	}
+	gone, err := state.MustHide(ctx, ws)
+	if err != nil {
+		return Explanation{}, err
+	}
+	heard, err := state.ReadNote[state.HeardNote](ctx, ws)
+	if err != nil {
+		return Explanation{}, err
+	}
 	x := Explanation{ID: k.String(), Line: rec.Line, Split: rec.Split, Labels: map[string][]string{}, Near: []Near{},
-		rec: &rec}
+		rec: &rec, gone: gone}
 	for i, c := range b.Schema.Categories[:min(len(b.Schema.Categories), len(rec.Labels))] {
 		for _, l := range rec.Labels[i] {
 			x.Labels[c.Name] = append(x.Labels[c.Name], c.Labels[l].Code)
@@ -169,6 +185,9 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 		Absent:    at(p.AbsentAt),
 		Subreddit: p.Subreddit, Withheld: p.Withheld, Unseen: p.Unseen,
 		Stale: p.State == manifest.StateLive && j.Policy.Stale(p.LiveAt, j.Now)}
+	if c, at, is := heard.Answer(rec); is {
+		x.Heard = &HeardStory{c, at}
+	}
 	// All of them, not only those that hold: a post that was let in again has one, too.
 	stones, err := ws.Tombstones(ctx)
 	if err != nil {
@@ -180,12 +199,15 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 				Readmitted: stone.Readmitted}
 		}
 	}
-	x.tellColumns(b.Schema.Columns, j)
+	x.tellColumns(b.Schema.Columns)
 	x.Trouble = troubleStory(rec.Trouble)
 	if img := rec.Image; img != nil {
 		x.Image = &ImageStory{File: ws.ImageName(k, img.Format), Format: img.Format, Width: img.Width, Height: img.Height,
 			Bytes: img.Bytes, SHA256: img.SHA256, OriginalSHA256: img.OriginalSHA256,
-			PHash: fmt.Sprintf("%016x", img.PHash), Flat: img.Flat, HashKind: img.HashKind}
+			Flat: img.Flat, HashKind: img.HashKind}
+		if !x.hidden() {
+			x.Image.PHash = fmt.Sprintf("%016x", img.PHash)
+		}
 	}
 	x.tellReading(j)
 	x.tellLanguage(filter, j.Policy)
@@ -222,16 +244,15 @@ func at(t time.Time) *time.Time {
 	return &t
 }
 
-// hidden reports whether what people wrote is not shown: of a post that is gone, or may be, it waits in the workspace
-// to be erased.
-func (x *Explanation) hidden(j state.Judge) bool {
-	_, buried := j.Tombstones[x.rec.ID]
-	return buried || x.rec.Post.State != manifest.StateLive
+// hidden reports whether what people wrote is not shown, nor what an image looks like: of what is gone, or may be, it
+// waits in the workspace to be erased.
+func (x *Explanation) hidden() bool {
+	return x.gone.HasRow(x.rec.Key.String()) || x.rec.Post.State != manifest.StateLive
 }
 
-func (x *Explanation) tellColumns(columns []manifest.Column, j state.Judge) {
+func (x *Explanation) tellColumns(columns []manifest.Column) {
 	for i, c := range columns[:min(len(columns), len(x.rec.Values))] {
-		kept := KeptColumn{Name: c.Name, Values: []string{}, Hidden: x.hidden(j)}
+		kept := KeptColumn{Name: c.Name, Values: []string{}, Hidden: x.hidden()}
 		for _, text := range x.rec.Values[i] {
 			if !kept.Hidden {
 				text = strings.TrimSuffix(text, manifest.NoValue)
@@ -249,7 +270,7 @@ func (x *Explanation) tellReading(j state.Judge) {
 	r := state.ShownReading(*x.rec.Reading, j.Policy)
 	x.Reading = &ReadingStory{Fingerprint: r.Fingerprint, Failed: troubleStory(r.Failed), Confidence: r.Confidence,
 		Masked: r.Masked, Words: []ReadWord{},
-		Hidden: x.hidden(j)}
+		Hidden: x.hidden()}
 	if x.Reading.Hidden {
 		return
 	}
@@ -262,7 +283,7 @@ func (x *Explanation) tellReading(j state.Judge) {
 }
 
 func (x *Explanation) tellLanguage(filter *language.Filter, p policy.Policy) {
-	if r := x.rec.Reading; r == nil || r.Failed != nil {
+	if r := x.rec.Reading; r == nil || r.Failed != nil || x.hidden() { // its votes tell of the text
 		return
 	}
 	v := state.InEnglish(filter, p, *x.rec)

@@ -39,12 +39,19 @@ func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options)
 	if err != nil {
 		return err
 	}
+	hidden, err := state.MustHide(ctx, ws)
+	if err != nil {
+		return err
+	}
 	var failed error // of what is read while the page is written
+	shown := func(rec workspace.Record) bool {
+		return j.Known(rec).Outcome == manifest.Kept && !hidden.HasRow(rec.Key.String())
+	}
 	if o.Thumbnails {
-		d.Thumbnails = thumbnails(ctx, ws, j, d.Rebuilt.Entries, &failed)
+		d.Thumbnails = thumbnails(ctx, ws, shown, d.Rebuilt.Entries, &failed)
 	}
 	if o.Texts {
-		d.Texts = ofKept(ctx, ws, j, &failed, func(rec workspace.Record) (*readText, error) {
+		d.Texts = ofKept(ctx, ws, shown, &failed, func(rec workspace.Record) (*readText, error) {
 			if rec.Reading == nil {
 				return nil, nil
 			}
@@ -219,13 +226,13 @@ func (g *grouping) report() {
 	}
 }
 
-// ofKept yields what item makes of the kept entries in manifest order, nil left out. An error ends it, and is in
+// ofKept yields what item makes of the entries that are shown in manifest order, nil left out. An error ends it, and is in
 // failed.
-func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, failed *error,
+func ofKept[T any](ctx context.Context, ws *workspace.Workspace, shown func(workspace.Record) bool, failed *error,
 	item func(workspace.Record) (*T, error)) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && j.Known(rec).Outcome != manifest.Kept {
+			if err == nil && !shown(rec) {
 				continue
 			}
 			var made *T
@@ -247,12 +254,12 @@ func ofKept[T any](ctx context.Context, ws *workspace.Workspace, j state.Judge, 
 const mostThumbnails = 60
 
 // thumbnails yields some of the n kept images, spread evenly over the manifest.
-func thumbnails(ctx context.Context, ws *workspace.Workspace, j state.Judge, n int,
+func thumbnails(ctx context.Context, ws *workspace.Workspace, shown func(workspace.Record) bool, n int,
 	failed *error) iter.Seq[page.Thumbnail] {
 	// Rounded up, so that never more are shown; and at least 1, for a workspace without kept images.
 	step := cmp.Or((n+mostThumbnails-1)/mostThumbnails, 1)
 	i := -1
-	return ofKept(ctx, ws, j, failed, func(rec workspace.Record) (*page.Thumbnail, error) {
+	return ofKept(ctx, ws, shown, failed, func(rec workspace.Record) (*page.Thumbnail, error) {
 		i++
 		if i%step != 0 {
 			return nil, nil

@@ -120,6 +120,11 @@ func (c *command) featuresOfWorkspace(ctx context.Context, f featureFlags) error
 		if err != nil {
 			return asUsage(err)
 		}
+		hidden, err := state.MustHide(ctx, ws)
+		if err != nil {
+			return err
+		}
+		f.Hidden = hidden.HasRow
 		return c.derive(ctx, ws, f)
 	})
 }

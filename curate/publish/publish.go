@@ -73,6 +73,7 @@ type Report struct {
 	Entries     int      `json:"entries"`
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
+	Hidden      int      `json:"without_phash,omitempty"` // of them, not of a tombstone: the hash of their looks stays here
 	Tombstones  int      `json:"tombstones"`
 	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have
@@ -198,8 +199,13 @@ func (p *publishing) writeBytes(ctx context.Context, name string, data []byte) e
 
 // annotate writes the annotations and release.toml.
 func (p *publishing) annotate(ctx context.Context) error {
-	digests := map[manifest.Key]manifest.Entry{}
+	digests, hidden := map[manifest.Key]manifest.Entry{}, state.GoneSet{}
 	if p.Digests {
+		var err error
+		hidden, err = state.MustHide(ctx, p.Workspace)
+		if err != nil {
+			return err
+		}
 		for e, err := range copies.Digested(ctx, p.Workspace) {
 			if err != nil {
 				return err
@@ -250,6 +256,9 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
 			p.WithDigests++
+		}
+		if hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
+			p.Hidden++
 		}
 		for _, field := range manifest.Fields() {
 			filled[field] = filled[field] || field.Of(e) != field.Of(manifest.Entry{})

@@ -16,8 +16,10 @@ import (
 type DigestsWritten struct {
 	Entries int `json:"entries"`
 	Known   int `json:"with_digests"`
-	Gone    int `json:"removed"`             // of posts that are removed, or must be
-	Held    int `json:"held_back,omitempty"` // whose removal waits for a confirmation: the hash of their looks stays here
+	Gone    int `json:"removed"` // of posts that are removed, or must be
+	// Of Held the removal waits for a confirmation, and Heard are gone by an audit: the hash of their looks stays here.
+	Held  int `json:"held_back,omitempty"`
+	Heard int `json:"heard_gone,omitempty"`
 }
 
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
@@ -33,8 +35,9 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		return wrote, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
 	gone, err := state.MustEraseNow(ctx, ws)
-	held, wrong := state.Withheld(ctx, ws)
-	if err := errors.Join(err, wrong); err != nil {
+	held, heldWrong := state.Withheld(ctx, ws)
+	heard, heardWrong := state.Heard(ctx, ws)
+	if err := errors.Join(err, heldWrong, heardWrong); err != nil {
 		return wrote, err
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
@@ -46,11 +49,15 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 		if e.SHA256 != "" {
 			wrote.Known++
 		}
-		if gone.HasRow(e.Key.String()) {
+		row := e.Key.String()
+		if gone.HasRow(row) {
 			wrote.Gone++
 		}
-		if held.HasRow(e.Key.String()) {
+		if held.HasRow(row) {
 			wrote.Held++
+		}
+		if heard.HasRow(row) && !held.HasRow(row) && !gone.HasRow(row) {
+			wrote.Heard++
 		}
 		wrote.Entries++
 		out.Write(e)
@@ -59,8 +66,7 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 }
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge. What is removed, or held back because it seems to be, keeps no hash of its looks: that tells of an image to
-// whoever has one like it.
+// a purge. Of what must be hidden there is no hash of its looks: that tells of an image to whoever has one like it.
 func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
 		erased, err := ws.ErasedImages(ctx)
@@ -68,7 +74,7 @@ func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.E
 			yield(manifest.Entry{}, err)
 			return
 		}
-		held, err := state.Withheld(ctx, ws)
+		hidden, err := state.MustHide(ctx, ws)
 		if err != nil {
 			yield(manifest.Entry{}, err)
 			return
@@ -82,7 +88,7 @@ func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.E
 			e.PHash = ""
 			if img := r.Image; img != nil {
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
-				if !img.Flat && !held.HasRow(r.Key.String()) { // the hash of a flat picture recognises nothing
+				if !img.Flat && !hidden.HasRow(r.Key.String()) { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)
 				}
 			}

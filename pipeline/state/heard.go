@@ -60,6 +60,19 @@ func (n HeardNote) Applied(rec workspace.Record) (after workspace.Record, gone b
 	return rec, gone
 }
 
+// Answer is what an audit heard of an entry that is gone by that, and when; false for none.
+func (n HeardNote) Answer(rec workspace.Record) (c Conclusion, at time.Time, gone bool) {
+	rec, gone = n.Applied(rec)
+	switch {
+	case !gone:
+	case rec.Post.State.Gone():
+		c = Conclusion{Outcome: manifest.Outcome(rec.Post.State), Reason: rec.Post.Reason}
+	default:
+		c = Conclusion{Outcome: rec.Trouble.Outcome, Reason: rec.Trouble.Reason}
+	}
+	return c, n[rec.ID].At, gone
+}
+
 // Hear takes the record of an audit in which Reddit answered at a time. What it says of a post stands in the place of
 // what earlier ones said of it and its images.
 func (n HeardNote) Hear(e auditlog.Event, at time.Time) {

@@ -37,6 +37,10 @@ type OutcomeChange struct {
 // CompareReadings makes the report of a re-reading, but for its summary, from what is stored.
 func CompareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (Reread, error) {
 	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
+	hidden, err := MustHide(ctx, ws)
+	if err != nil {
+		return Reread{}, err
+	}
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
 			return Reread{}, err
@@ -49,7 +53,8 @@ func CompareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Poli
 				old = MaskText(old)
 			}
 			// A run in between can have found the post gone or held: its words are not shown then.
-			if rec.Post.State == manifest.StateLive && old != rec.Reading.Text {
+			shown := rec.Post.State == manifest.StateLive && !hidden.HasRow(rec.Key.String())
+			if shown && old != rec.Reading.Text {
 				change := TextChange{ID: rec.Key.String()}
 				change.Gained, change.Lost = DiffWords(old, rec.Reading.Text)
 				report.Changed++

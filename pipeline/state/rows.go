@@ -24,14 +24,16 @@ type GonePost struct {
 	Reason manifest.Reason    `json:"reason"`
 }
 
-// Three sets of rows must go, and each has one name:
+// Four sets of rows must go or stay here, and each has one name:
 //
 //	MustErase         rows whose content is erased: image, text, hashes and answers of models
 //	MustLeaveDataset  rows that the dataset must not have: those, and the ones whose removal waits for a confirmation
 //	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those of posts that the policy does not
 //	                  allow once they have left the dataset, and those that nobody asks about any more
+//	MustHide          rows of which nothing is shown or handed out, neither content nor what it looks like: those of
+//	                  MustLeaveDataset, and those that audits heard are gone, which leave it with the next job
 //
-// An entry whose image showed the same picture as one that was taken down is in all three once its image was dropped.
+// An entry whose image showed the same picture as one that was taken down is in all of them once its image was dropped.
 
 // A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is
 // live. The zero value has none.
@@ -165,6 +167,45 @@ func Unconfirmed(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) 
 		}
 	}
 	return withheld, nil
+}
+
+// Heard returns what audits heard is gone that no job has asked about since.
+func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	heard := newGoneSet()
+	note, err := ReadNote[HeardNote](ctx, ws)
+	if err != nil || len(note) == 0 {
+		return heard, err
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(note))}) {
+		if err != nil {
+			return heard, err
+		}
+		rec, gone := note.Applied(rec)
+		switch {
+		case !gone:
+		case rec.Post.State.Gone():
+			heard.Posts[rec.ID] = GonePost{rec.ID, rec.Post.State, rec.Post.Reason}
+		default:
+			heard.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
+		}
+	}
+	return heard, nil
+}
+
+// MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset by the workspace's own
+// tombstones, and those of Heard.
+func MustHide(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	hidden, err := MustLeaveDataset(ctx, ws, stones)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	heard, err := Heard(ctx, ws)
+	hidden.add(heard)
+	return hidden, err
 }
 
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.

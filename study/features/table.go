@@ -33,6 +33,8 @@ type Config struct {
 	Detection    Detection
 	Dictionaries []*Dictionary
 	Counts       bool // tokens of a category instead of percent
+	// Hidden reports whether a row is left out; may be nil.
+	Hidden func(id string) bool
 	// Progress is called after every picture, one call at a time; may be nil.
 	Progress func(done, total int)
 }
@@ -43,11 +45,12 @@ type Table struct {
 	Kinds    map[string]Kind         `json:"kinds"` // of each column
 	Rows     []Row                   `json:"-"`
 	Pictures int                     `json:"pictures"`
-	Faults   map[manifest.Reason]int `json:"unreadable"`   // pictures without numbers, by why
-	NoText   int                     `json:"without_text"` // rows without a word; all of them where no text is known
-	Known    int                     `json:"resumed"`      // rows that an interrupted computation had
-	How      []string                `json:"how"`          // what decides the numbers, for people
-	Texts    bool                    `json:"texts"`        // the sources have texts
+	Faults   map[manifest.Reason]int `json:"unreadable"`         // pictures without numbers, by why
+	Hidden   int                     `json:"left_out,omitempty"` // rows that Config.Hidden names
+	NoText   int                     `json:"without_text"`       // rows without a word; all of them where no text is known
+	Known    int                     `json:"resumed"`            // rows that an interrupted computation had
+	How      []string                `json:"how"`                // what decides the numbers, for people
+	Texts    bool                    `json:"texts"`              // the sources have texts
 }
 
 // A Kind says what the numbers of a column are, whatever they happen to be in one table.
@@ -193,6 +196,13 @@ func (w *computing) pick(s *pictures.Source) func(context.Context, pictures.Pict
 			id = p.Name // a.jpg and a.png
 		}
 		w.taken[id] = true
+		if w.Hidden != nil && w.Hidden(id) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.table.Hidden++
+			w.total--
+			return func() error { return nil }
+		}
 		w.mu.Lock()
 		at := len(w.table.Rows)
 		w.table.Rows = append(w.table.Rows, Row{ID: id})
