@@ -321,6 +321,7 @@ type audit struct {
 	rowsHeld  rowsHeld
 	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting   map[time.Time][]string // posts and images that are withheld, by when they were found gone
+	back      []string               // those that are withheld, and that Reddit shows again in this audit
 	named     map[*evidence]bool     // posts that stand in files; true: in one of neither workspace nor copy
 	edition   edition                // of the release, by the log
 	elsewhere []string               // what third parties have, and need not delete yet

@@ -302,7 +302,10 @@ func (a *audit) decide(ctx context.Context) error {
 			later = append(later, string(e.ID))
 		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
-		if e.waits {
+		switch {
+		case e.waits && e.live != nil && e.live.State == manifest.StateLive:
+			a.back = append(a.back, string(e.ID))
+		case e.waits:
 			a.noteWithheld(string(e.ID), was.since, was.goneAt)
 		}
 		a.decidePost(e, was)
@@ -388,6 +391,12 @@ func (a *audit) tellWithheld() {
 			Do: "rehydrate run RELEASE --confirm-removals",
 			What: fmt.Sprintf("%s held back (%s), gone since %s; the holder decides about %s", are(len(ids), "post"),
 				some(ids), at(since), map[bool]string{true: "it", false: "them"}[len(ids) == 1])})
+	}
+	if n := len(a.back); n > 0 {
+		slices.Sort(a.back)
+		a.duty(Duty{Kind: DutyRecheck, Where: state.StateFile, Do: "rehydrate recheck RELEASE", Posts: a.back,
+			What: fmt.Sprintf("%s held back (%s), and Reddit shows %s again: a recheck takes that over",
+				are(n, "post"), some(a.back), map[bool]string{true: "it", false: "them"}[n == 1])})
 	}
 }
 

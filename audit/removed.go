@@ -99,14 +99,19 @@ func (a *audit) tellLostInWorkspace() {
 		if l.since.IsZero() && e.Checked != nil {
 			l.since = *e.Checked
 		}
-		if !e.waits && !e.MustGo { // else it goes with its post
+		shown := e.live != nil && e.live.State == manifest.StateLive
+		why, left := a.leftNow(k)
+		switch {
+		case e.waits || e.MustGo: // it goes with its post
+		case shown && !left:
+			a.back = append(a.back, k.String())
+		default:
 			a.noteWithheld(k.String(), l.since)
 		}
 		a.goneImages[k] = l
-		if e.live == nil || e.live.State != manifest.StateLive {
+		if !shown {
 			continue
 		}
-		why, left := a.leftNow(k)
 		switch {
 		case !left:
 			delete(a.goneImages, k)
