@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"runtime/debug"
@@ -116,7 +117,7 @@ func (c *command) selectFrom(ctx context.Context, paths []string, f selectFlags)
 	for _, one := range chooser.Chosen() {
 		rows = append(rows, []string{string(one.ID), one.Month.String(), one.Subreddit})
 	}
-	return c.writeCandidates(ctx, f, rows, chooser.Funnel, 0)
+	return c.writeCandidates(ctx, f, rows, selectAnswer{Funnel: chooser.Funnel})
 }
 
 func (c *command) readDump(ctx context.Context, chooser *dump.Chooser, path string) error {
@@ -147,39 +148,11 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	if err := dump.Vacant(f.out); err != nil {
 		return usageError("%w", err)
 	}
-	marked := 0
-	ids, err := reading(ctx, c, func(ws *workspace.Workspace) (ids []manifest.PostID, err error) {
-		if err := refuseEnded(ctx, ws); err != nil {
-			return nil, err
-		}
-		if err := state.CheckWritten(ctx, ws); err != nil { // else the sample would be of what happens to be written
-			return nil, err
-		}
-		met := map[manifest.PostID]bool{}
-		marks := map[manifest.PostID]bool{}
-		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err != nil {
-				return nil, err
-			}
-			switch {
-			case rec.Result == nil || rec.Result.Outcome != manifest.Kept || met[rec.ID]:
-			case rec.Result.Flagged(): // another workspace would have left it out
-				marks[rec.ID] = true
-			default:
-				ids = append(ids, rec.ID)
-				met[rec.ID] = true
-			}
-		}
-		for id := range marks {
-			if !met[id] {
-				marked++
-			}
-		}
-		return ids, nil
-	})
+	kept, err := reading(ctx, c, func(ws *workspace.Workspace) (keptPosts, error) { return findKept(ctx, ws) })
 	if err != nil {
 		return err
 	}
+	ids := kept.ids
 	if len(ids) == 0 {
 		return userfile.Wrong("the workspace %s kept no post to choose among", c.workspace)
 	}
@@ -189,17 +162,58 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 		rows = append(rows, []string{string(id)})
 	}
 	funnel.Chosen = len(rows) - 1
-	return c.writeCandidates(ctx, f, rows, funnel, marked)
+	return c.writeCandidates(ctx, f, rows, selectAnswer{Funnel: funnel, Marked: kept.marked, Gone: kept.gone})
 }
 
-// writeCandidates writes the posts that were chosen; marked is how many others a filter marked.
-func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]string, funnel dump.Funnel,
-	marked int) error {
-	name, err := dump.Write(ctx, f.out, rows, funnel)
+// keptPosts are the posts of a workspace that select draws from.
+type keptPosts struct {
+	ids    []manifest.PostID
+	marked int // others that a filter marked: another workspace would have left them out
+	gone   int // others that are held back, or that an audit heard is gone
+}
+
+// findKept finds the posts that select draws from: those with a kept image that may be shown.
+func findKept(ctx context.Context, ws *workspace.Workspace) (k keptPosts, err error) {
+	if err := refuseEnded(ctx, ws); err != nil {
+		return k, err
+	}
+	if err := state.CheckWritten(ctx, ws); err != nil { // else the sample would be of what happens to be written
+		return k, err
+	}
+	hidden, err := state.MustHide(ctx, ws)
+	if err != nil {
+		return k, err
+	}
+	met, marks, hides := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+	for rec, err := range ws.Records(ctx, workspace.Select{}) {
+		if err != nil {
+			return k, err
+		}
+		switch {
+		case rec.Result == nil || rec.Result.Outcome != manifest.Kept || met[rec.ID]:
+		case hidden.HasRow(rec.Key.String()): // people would be asked to look at it
+			hides[rec.ID] = true
+		case rec.Result.Flagged():
+			marks[rec.ID] = true
+		default:
+			k.ids = append(k.ids, rec.ID)
+			met[rec.ID] = true
+		}
+	}
+	maps.DeleteFunc(marks, func(id manifest.PostID, _ bool) bool { return met[id] })
+	maps.DeleteFunc(hides, func(id manifest.PostID, _ bool) bool { return met[id] || marks[id] })
+	k.marked, k.gone = len(marks), len(hides)
+	return k, nil
+}
+
+// writeCandidates writes the posts that were chosen, and completes the answer that it prints.
+func (c *command) writeCandidates(ctx context.Context, f selectFlags, rows [][]string, answer selectAnswer) error {
+	name, err := dump.Write(ctx, f.out, rows, answer.Funnel)
 	if err != nil {
 		return err
 	}
-	return c.answer("select", selectAnswer{funnel, name, f.after, f.N, marked})
+	answer.Out, answer.After, answer.Wanted = name, f.after, f.N
+	return c.answer("select", answer)
 }
 
 // A selectAnswer is what select prints.
@@ -210,4 +224,6 @@ type selectAnswer struct {
 	Wanted int    `json:"wanted,omitempty"`
 	// Marked counts, with After, the posts that a filter marked: they are not drawn.
 	Marked int `json:"marked,omitempty"`
+	// Gone counts, with After, the posts whose removal is held back or was heard by an audit: they are not drawn.
+	Gone int `json:"gone,omitempty"`
 }

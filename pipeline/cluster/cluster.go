@@ -200,7 +200,8 @@ func encodeAll(ctx context.Context, w io.Writer, list <-chan Item) error {
 func itemsOf(ctx context.Context, ws *workspace.Workspace, stones state.Holding) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for rec, err := range ws.Records(ctx, workspace.Select{}) {
-			if err == nil && (rec.Image == nil || rec.Post.State != manifest.StateLive || stones.Has(rec.ID)) {
+			if err == nil && (rec.Image == nil || rec.Post.State != manifest.StateLive || stones.Has(rec.ID) ||
+				rec.Trouble != nil && rec.Trouble.Withheld()) {
 				continue
 			}
 			var item Item
