@@ -312,6 +312,7 @@ func (s *site) imageRequests() []hostile.Request {
 // command is a command line in a process of its own, under another program, whose arguments end with it, if there is
 // one.
 func (s *site) command(ctx context.Context, under []string, args ...string) *exec.Cmd {
+	testkit.HearHangups()
 	line := slices.Concat(under, []string{os.Args[0]}, args)
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), childVar+"=1", "GOGC=") // it holds as much memory as a user's does

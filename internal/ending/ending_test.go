@@ -18,6 +18,7 @@ const childVar = "REHYDRATE_ENDING_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVar) == "" {
+		testkit.HearHangups()
 		os.Exit(m.Run())
 	}
 	cancelled := make(chan struct{})

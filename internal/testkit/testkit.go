@@ -8,8 +8,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +38,14 @@ func Same(t T, what string, want, got any, errs ...error) {
 	diff, err := cmp.Diff(want, got), errors.Join(errs...)
 	if diff != "" || err != nil {
 		t.Errorf("%s: %v (-want +got)\n%.3000s", what, err, diff)
+	}
+}
+
+// HearHangups lets SIGHUP reach the programs that the tests start, also where the tests run under nohup: a program
+// inherits what is ignored, and not what is caught.
+func HearHangups() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 }
 
