@@ -302,13 +302,14 @@ func (a *audit) decide(ctx context.Context) error {
 			later = append(later, string(e.ID))
 		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
-		switch {
-		case e.waits && e.live != nil && e.live.State == manifest.StateLive:
-			a.back = append(a.back, string(e.ID))
-		case e.waits:
+		shown := e.live != nil && e.live.State == manifest.StateLive
+		if e.waits && !shown {
 			a.noteWithheld(string(e.ID), was.since, was.goneAt)
 		}
 		a.decidePost(e, was)
+		if e.waits && shown { // a tombstone may say that it must go all the same
+			a.back = append(a.back, string(e.ID))
+		}
 		e.unnamed = !e.entry
 		r.Posts = append(r.Posts, &e.AuditedPost)
 		r.Totals[cmp.Or(string(e.State), "never_asked")]++

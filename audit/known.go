@@ -148,8 +148,10 @@ func (a *audit) indexIDs() {
 			add(e.ID)
 		}
 	}
-	for entry := range a.removed {
-		add(dataset.PostOf(entry))
+	for entry, e := range a.removed {
+		if e.MustGo {
+			add(dataset.PostOf(entry))
+		}
 	}
 }
 

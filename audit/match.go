@@ -364,7 +364,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 					entry, behind = imageOf(e.ID, behind)
 					e = w.removed[entry]
 				}
-				if e != nil {
+				if e != nil && e.MustGo {
 					w.matchWord(p, e, entry, text[max(0, at-beforeID):at], behind)
 				}
 			}
@@ -375,11 +375,15 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 // imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2 and 1n6oiw-2 are.
 var imageNumber = regexp.MustCompile(`^[/-]([1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
 
-// imageOf returns the entry that an id in a text names, and what stands behind it.
+// imageOf returns the entry whose image the id of a post that stays names in a text, and what stands behind it; "" where
+// only the post is named.
 func imageOf(id manifest.PostID, behind []byte) (entry string, rest []byte) {
 	m := imageNumber.FindSubmatchIndex(behind)
-	if m == nil {
+	switch {
+	case m == nil && isImageName.Match(behind):
 		return string(id), behind
+	case m == nil:
+		return "", behind
 	}
 	return string(id) + "/" + string(behind[m[2]:m[3]]), behind[m[3]:]
 }

@@ -150,7 +150,11 @@ func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]boo
 			return nil, err
 		}
 		after, gone := r.heard.Applied(rec)
-		if !gone || !hasImage(rec) || rec.Trouble != nil && rec.Trouble.Withheld() {
+		if !gone || !hasImage(rec) {
+			continue
+		}
+		// What waits stays as it is, and what a killed job began to erase is erased.
+		if t := rec.Trouble; t != nil && (t.Withheld() || t.Beside == workspace.Going) {
 			continue
 		}
 		if err := r.Workspace.SetTrouble(ctx, rec.Key, *after.Trouble); err != nil {

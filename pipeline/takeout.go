@@ -116,7 +116,7 @@ func (r *run) clearDataset(ctx context.Context) error {
 		return err
 	}
 	_, err = r.Workspace.Stat(ctx, manifest.OutcomesName)
-	if errors.Is(err, fs.ErrNotExist) && len(d.files) == 0 {
+	if errors.Is(err, fs.ErrNotExist) && len(d.files)+len(d.other) == 0 {
 		// There is nothing to take out of, and only what reads images makes a dataset.
 		return state.WriteTombstones(ctx, r.Workspace)
 	}

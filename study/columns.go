@@ -137,6 +137,10 @@ func ownLabels(columns []string, by [][]string, cells map[string]int) (r *manife
 		}
 		spellings = append(spellings, manifest.Spelling{Text: text, Label: place[key]})
 	}
+	if n := len(category.Labels); n > mostOwnLabels {
+		return nil, nil, userfile.Wrong("the columns have %d different values, and at most %d are taken for labels: "+
+			"name the release that has their labels with --release", n, mostOwnLabels)
+	}
 	for label := range category.Labels {
 		var of Spellings
 		for _, s := range spellings {
@@ -147,10 +151,6 @@ func ownLabels(columns []string, by [][]string, cells map[string]int) (r *manife
 		if len(of) > 1 {
 			asOne = append(asOne, of)
 		}
-	}
-	if n := len(category.Labels); n > mostOwnLabels {
-		return nil, nil, userfile.Wrong("the columns have %d different values, and at most %d are taken for labels: "+
-			"name the release that has their labels with --release", n, mostOwnLabels)
 	}
 	if err := sharing(columns, by, label); err != nil {
 		return nil, nil, err

@@ -368,8 +368,8 @@ func endsByItself(cmd *cobra.Command) bool {
 	for first.HasParent() && first.Parent().HasParent() {
 		first = first.Parent()
 	}
-	return slices.Contains([]string{"demo", "run", "recheck", "purge", "ocr", "cluster", "annotate", "classify",
-		"moderate"}, first.Name())
+	return slices.Contains([]string{"demo", "run", "recheck", "purge", "ocr", "cluster", "classify", "moderate"},
+		first.Name()) || first.Name() == "annotate" && cmd.Name() == "review"
 }
 
 // untilStopped is a context that ends when the user asks to stop.

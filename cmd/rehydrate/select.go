@@ -154,7 +154,8 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	}
 	ids := kept.ids
 	if len(ids) == 0 {
-		return userfile.Wrong("the workspace %s kept no post to choose among", c.workspace)
+		return userfile.Wrong("the workspace %s kept no post to choose among, but for %d that a filter marked and %d that "+
+			"are gone or held back", c.workspace, kept.marked, kept.gone)
 	}
 	funnel := dump.Funnel{Lines: len(ids), Candidates: len(ids)}
 	rows := [][]string{{"id"}}

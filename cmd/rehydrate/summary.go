@@ -250,11 +250,16 @@ func (c *command) statusCommand() *cobra.Command {
 	cmd := c.workspaceCommand("status", noArgs, func(cmd *cobra.Command, _ []string) error {
 		s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (s statusReport, err error) {
 			s.Summary, err = state.Status(cmd.Context(), ws, c.now())
+			var before string // a command that ends meanwhile may have finished what was found
+			if err == nil {
+				before, err = ws.Holder()
+			}
 			if err == nil {
 				err = s.FindRemnants(cmd.Context(), ws)
 			}
 			if err == nil {
 				s.Running, err = ws.Holder()
+				s.Running = cmp.Or(s.Running, before)
 			}
 			if err == nil {
 				s.Ended, err = readEnded(cmd.Context(), ws)

@@ -38,6 +38,7 @@ func Watch(hangup, cancel func()) (stop <-chan struct{}) {
 		for s := range signals {
 			if s != Hangup {
 				cancel()
+				signal.Reset(os.Interrupt, syscall.SIGTERM) // one more ends a program that waits for its input
 				return
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"rehydrate/internal/testkit"
 )
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println(f.Path)
-	select {}
+	time.Sleep(time.Hour) // with nothing to wait for it would end as a deadlock
 }
 
 func names(t *testing.T) (all []string) {

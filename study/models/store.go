@@ -169,20 +169,20 @@ func (w *Work) store(ctx context.Context, most time.Duration, stop <-chan struct
 		}
 		err := w.tryWrite(paid, func(ws *workspace.Workspace) error { return w.storeIn(paid, ws) })
 		if err != nil && !errors.Is(err, workspace.ErrInUse) {
-			w.stop(unstorable{err})
+			w.mu.Lock()
+			w.cannot = unstorable{err}
+			w.mu.Unlock()
+			w.stop(w.cannot)
 		}
 		return err
 	})
 }
 
-// storable returns the error that halted the work because answers could not be stored; nil for none.
+// storable returns why answers could not be stored; nil for none. A question that waits for its turn is then not sent.
 func (w *Work) storable() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if why, cannot := errors.AsType[unstorable](w.halt); cannot {
-		return why
-	}
-	return nil
+	return w.cannot
 }
 
 // storeIn stores the answers that are held in the open workspace.

@@ -120,6 +120,7 @@ type Work struct {
 
 	mu       sync.Mutex // guards what follows
 	halt     error      // why no further question is asked
+	cannot   error      // why answers could not be stored, whatever has halted the work before
 	progress Progress
 	reserved float64            // the cost at most of what is being asked
 	dearest  float64            // what one question has cost at most
@@ -237,7 +238,7 @@ func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 		err = w.pass(ctx, p.todo, began)
 		switch {
 		case errors.Is(err, errStale):
-			w.halt = nil
+			w.halt, w.cannot = nil, nil
 			continue
 		case err != nil && !errors.Is(err, errLimit):
 			return nil, err
@@ -246,7 +247,7 @@ func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 		if !errors.Is(err, errStale) { // else, with the last answers, nothing is known of what is gone by now
 			return done, err
 		}
-		w.halt = nil
+		w.halt, w.cannot = nil, nil
 	}
 }
 
@@ -483,6 +484,9 @@ func (w *Work) stopped() bool {
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
 	reply, err := a.Ask(ctx, a.rec, func() error {
+		if w.stopped() {
+			return state.ErrInterrupted
+		}
 		if err := w.storable(); err != nil {
 			return err
 		}
