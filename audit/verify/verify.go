@@ -65,7 +65,8 @@ const (
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
 	mendLeft   = "rehydrate recheck RELEASE: it takes it out"
-	mendStones = "delete it, then rehydrate recheck RELEASE: it writes it again from state.db; if that came from a backup put this file back from one, too"
+	mendStones = "delete it, then rehydrate recheck RELEASE: it writes it again from state.db; if that came from a " +
+		"backup put this file back from one, too"
 )
 
 // Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected.
@@ -95,7 +96,8 @@ func look(ctx context.Context, dir string) (r Report, sealed bool, err error) {
 	}
 	defer files.Close()
 	v := &verification{files: files, report: Report{Workspace: files.Dir(), Damage: []Damage{}, Notes: []string{}},
-		present: map[string]workspace.Found{}, asSealed: map[string]bool{}, unread: map[string]bool{}, remnants: map[string]bool{},
+		present: map[string]workspace.Found{}, asSealed: map[string]bool{}, unread: map[string]bool{},
+		remnants: map[string]bool{},
 		// These four belong to a workspace in any state of it.
 		accounted: map[string]bool{state.StateFile: true, state.JournalFile: true, state.LockFile: true,
 			state.LogKeyFile: true}}
@@ -434,6 +436,10 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 	if err != nil {
 		return err
 	}
+	erased, err := state.MustErase(ctx, ws, stones)
+	if err != nil {
+		return err
+	}
 	results := map[manifest.Key]manifest.Outcome{}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
@@ -451,19 +457,17 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 			continue
 		}
 		v.report.Images++
-		// An erasure removes the file before the row: one that was killed between the two is not damage.
 		_, there := v.present[name]
-		gone := stones.Has(rec.ID) || rec.Post.State.Gone()
 		mend := mendImage
 		switch {
-		case gone:
+		case !there && erased.HasRow(rec.Key.String()):
+			continue // an erasure removes the file before the row; removals tells of the row
+		case stones.Has(rec.ID) || rec.Post.State.Gone():
 			mend = mendGone
 		case !there:
 			mend = mendRun
 		}
-		if !there && gone && !v.report.Sealed {
-			v.note("%s is erased, and its row is not yet: the next run or purge goes on", name)
-		} else if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mend,
+		if v.compare(ctx, workspace.File{Name: name, SHA256: rec.Image.SHA256, Size: rec.Image.Bytes}, mend,
 			"the image that was stored", false) {
 			v.report.Files++
 		}
@@ -488,7 +492,8 @@ func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) er
 		switch {
 		case atWork != "":
 			v.waits = cmp.Or(v.waits, fmt.Sprintf("%s is at work, and %s must go and is still in %s", atWork, r.What(), r.File))
-		case r.File == state.StateFile && !v.report.Sealed: // the rest of an erasure that was killed: see records
+		case r.File == state.StateFile && !v.report.Sealed: // of an erasure that was killed before it came to the row
+			v.note("%s must go and is still in %s: the next run or purge goes on", r.What(), r.File)
 		default:
 			v.damage(r.File, mendLeft, "%s must go, and is still in it: a removal was not finished", r.What())
 		}

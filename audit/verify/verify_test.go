@@ -156,7 +156,8 @@ func TestDamagedTombstones(t *testing.T) {
 		if err != nil || !r.Whole || strings.Contains(strings.Join(r.Notes, "\n"), "tombstones.csv") {
 			t.Errorf("sealed %t: %v: %+v", sealed, err, r)
 		}
-		for text, delete := range map[string]bool{"nonsense\n": true, "id,state,time\n1aa001,removed,2026-01-01T00:00:00Z\n": false} {
+		for text, delete := range map[string]bool{"nonsense\n": true,
+			"id,state,time\n1aa001,removed,2026-01-01T00:00:00Z\n": false} {
 			testkit.OK(t, write(dir, "tombstones.csv", text))
 			r, err := verify.Workspace(t.Context(), dir)
 			testkit.OK(t, err)
@@ -172,8 +173,8 @@ func TestDamagedTombstones(t *testing.T) {
 	}
 }
 
-// TestDamagedSeal: the next job replaces a seal that is damaged. Nobody touched state.db, and neither the log nor verify
-// says so.
+// TestDamagedSeal: the next job replaces a seal that is damaged. Nobody touched state.db, and neither the log nor
+// verify says so.
 func TestDamagedSeal(t *testing.T) {
 	for name, harm := range map[string]func(name string) error{
 		"another object": func(name string) error { return os.WriteFile(name, []byte("{}\n"), 0o600) },

@@ -31,7 +31,7 @@ func (r Remnant) String() string { return fmt.Sprintf("%s: %s is still in it", r
 func (r Remnant) What() string {
 	switch {
 	case r.File == StateFile:
-		return "the text of " + r.Row
+		return "what was read and measured of " + r.Row
 	case strings.HasPrefix(r.File, ImagesDir+"/"):
 		return "the image of " + r.Row
 	}
@@ -52,7 +52,8 @@ func (e *Unremoved) Error() string {
 
 // Remnants returns what must go and is still in the workspace, each list in order of the files. Unfinished is what the
 // next job that can write takes out: shards of the dataset with rows of MustLeaveDataset, and lists and results of a
-// cluster, images and texts of rows of MustErase. Strays are those of Strays. A file that cannot be read is passed over.
+// cluster, images and texts of rows of MustErase. Strays are those of Strays. A file that cannot be read is passed
+// over.
 func Remnants(ctx context.Context, ws *workspace.Workspace, stones Holding) (unfinished, strays []Remnant, err error) {
 	erase, withheld, err := findGone(ctx, ws)
 	if err != nil {
@@ -92,7 +93,9 @@ func unfinishedOf(ctx context.Context, ws *workspace.Workspace, erase, leave Gon
 			left = append(left, Remnant{f, row})
 		}
 	}
-	slices.SortFunc(left, func(a, b Remnant) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row)) })
+	slices.SortFunc(left, func(a, b Remnant) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Row, b.Row))
+	})
 	return left, ctx.Err()
 }
 
