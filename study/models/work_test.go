@@ -319,8 +319,11 @@ func TestAnswersThatTheDiskRefuses(t *testing.T) {
 		return nil
 	})
 	_, err := d.Do(ctx, nil)
-	if !errors.Is(err, full) || !strings.Contains(err.Error(), "4 answers could not be stored") || len(d.asked) != 4 {
-		t.Errorf("after %d questions: %v", len(d.asked), err)
+	// How many of the four are on their way when the first cannot be stored is the scheduler's.
+	lost := []string{"", "1 answer could", "2 answers could", "3 answers could", "4 answers could"}
+	n := len(d.asked)
+	if !errors.Is(err, full) || n < 1 || n > 4 || !strings.HasPrefix(err.Error(), lost[n]+" not be stored") {
+		t.Errorf("after %d questions: %v", n, err)
 	}
 	testkit.Same(t, "stored", 0, len(d.place.answers(t, d.task)))
 	_, asked, err := newDesk(d.place).does(t)
