@@ -373,8 +373,8 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 	}
 }
 
-// noteWithheld notes content, of a post or of an entry, that waits for a confirmation since one of these times: the clock
-// of the state is the operator's, so an earlier time in the log counts.
+// noteWithheld notes content, of a post or of an entry, that waits for a confirmation since one of these times: the
+// clock of the state is the operator's, so an earlier time in the log counts.
 func (a *audit) noteWithheld(id string, since ...time.Time) {
 	if a.waiting == nil {
 		a.waiting = map[time.Time][]string{}

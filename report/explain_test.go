@@ -28,10 +28,12 @@ func TestExplainHides(t *testing.T) {
 		masked int
 	}{
 		{"live", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: open}, state.GoneSet{}, "ask u/somebody", 0},
-		{"live, masked since", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: masking}, state.GoneSet{}, "ask [user]", 1},
+		{"live, masked since", workspace.Post{State: manifest.StateLive}, state.Judge{Policy: masking}, state.GoneSet{},
+			"ask [user]", 1},
 		{"live, absent once", workspace.Post{State: manifest.StateLive, AbsentAt: time.Unix(1, 0)},
 			state.Judge{Policy: open}, state.GoneSet{}, "ask u/somebody", 0},
-		{"withheld", workspace.Post{State: manifest.StateRemoved, Withheld: true}, state.Judge{Policy: open}, state.GoneSet{}, "", 0},
+		{"withheld", workspace.Post{State: manifest.StateRemoved, Withheld: true}, state.Judge{Policy: open},
+			state.GoneSet{}, "", 0},
 		{"held", workspace.Post{State: manifest.StateHeld}, state.Judge{Policy: open}, state.GoneSet{}, "", 0},
 		{"came back under a tombstone", workspace.Post{State: manifest.StateLive},
 			state.Judge{Policy: open}, gone, "", 0},

@@ -226,8 +226,8 @@ func (g *grouping) report() {
 	}
 }
 
-// ofKept yields what item makes of the entries that are shown in manifest order, nil left out. An error ends it, and is in
-// failed.
+// ofKept yields what item makes of the entries that are shown in manifest order, nil left out. An error ends it, and is
+// in failed.
 func ofKept[T any](ctx context.Context, ws *workspace.Workspace, shown func(workspace.Record) bool, failed *error,
 	item func(workspace.Record) (*T, error)) iter.Seq[T] {
 	return func(yield func(T) bool) {

@@ -167,9 +167,9 @@ func TestAuditWithoutWorkspace(t *testing.T) {
 	s.do(nil, "audit", s.release, file).want(t, exitRejected)
 }
 
-// TestAuditHearsLeftImages: without a workspace, an audit hears from Reddit that an image was taken out of a gallery, or
-// went with the post that a crosspost shows, be it one that has a tombstone in the release alone. It recognises the image
-// by the release's digests, and its id.
+// TestAuditHearsLeftImages: without a workspace, an audit hears from Reddit that an image was taken out of a gallery,
+// or went with the post that a crosspost shows, be it one that has a tombstone in the release alone. It recognises the
+// image by the release's digests, and its id.
 func TestAuditHearsLeftImages(t *testing.T) {
 	t.Parallel()
 	posts := fewPosts(5)

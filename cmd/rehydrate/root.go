@@ -361,8 +361,8 @@ func run(ctx context.Context, p process) int {
 	return code
 }
 
-// endsByItself reports whether a command finishes what is in flight when the user asks to stop. Any other has nothing to
-// finish, and ends with its context.
+// endsByItself reports whether a command finishes what is in flight when the user asks to stop. Any other has nothing
+// to finish, and ends with its context.
 func endsByItself(cmd *cobra.Command) bool {
 	first := cmd
 	for first.HasParent() && first.Parent().HasParent() {

@@ -73,7 +73,7 @@ type Report struct {
 	Entries     int      `json:"entries"`
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
-	Hidden      int      `json:"without_phash,omitempty"` // of them, not of a tombstone: the hash of their looks stays here
+	Hidden      int      `json:"without_phash,omitempty"` // of them, without those of a tombstone
 	Tombstones  int      `json:"tombstones"`
 	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have

@@ -219,7 +219,8 @@ func TestRemovedFilesLeaveNoFolder(t *testing.T) {
 	put("dataset/mine/a.csv")
 	put("dataset/mine/b.csv")
 	_, err := w.Sweep(t.Context(), nil)
-	testkit.OK(t, err, w.RemoveFile(t.Context(), "shards/of mine/a.jsonl"), w.RemoveFile(t.Context(), "dataset/mine/a.csv"))
+	testkit.OK(t, err, w.RemoveFile(t.Context(), "shards/of mine/a.jsonl"),
+		w.RemoveFile(t.Context(), "dataset/mine/a.csv"))
 	empty, err := w.EmptyFolders(t.Context())
 	testkit.Same(t, "empty folders", []string(nil), empty, err)
 	for name, want := range map[string]bool{"images/1a": true, "images/1a/sub": false, "shards": true,

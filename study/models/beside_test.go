@@ -413,7 +413,8 @@ func TestCannotBeStored(t *testing.T) {
 		stored int
 		want   string
 	}{
-		{"for good", 9, 0, 6, 0, "6 answers could not be stored; they are lost, and the next command asks and pays for them again: the disk is full"},
+		{"for good", 9, 0, 6, 0, "6 answers could not be stored; they are lost, and the next command asks and pays for " +
+			"them again: the disk is full"},
 		{"for a moment", 1, 0, 6, 6, "asking stopped when an answer could not be stored, which it is now: the disk is full"},
 		{"others wait for their turn", 9, time.Hour, 1, 0,
 			"1 answer could not be stored; it is lost, and the next command asks and pays for it again: the disk is full"},
