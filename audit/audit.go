@@ -312,19 +312,20 @@ type audit struct {
 	cutOff     bool                                // a job that did not end well followed the last export, by the log
 	lookedAt   atomic.Int64
 
-	mu        sync.Mutex // guards the rest
-	report    Report
-	found     []sight
-	sightings []*sighting
-	opens     map[Open]*tally
-	texts     sync.Pool // of *caption.Text
-	rowsHeld  rowsHeld
-	refused   map[string]bool        // entries whose image the policy refuses, or was not held against: no row may have it
-	waiting   map[time.Time][]string // posts and images that are withheld, by when they were found gone
-	back      []string               // those that are withheld, and that Reddit shows again in this audit
-	named     map[*evidence]bool     // posts that stand in files; true: in one of neither workspace nor copy
-	edition   edition                // of the release, by the log
-	elsewhere []string               // what third parties have, and need not delete yet
+	mu           sync.Mutex // guards the rest
+	report       Report
+	found        []sight
+	sightings    []*sighting
+	opens        map[Open]*tally
+	texts        sync.Pool // of *caption.Text
+	rowsHeld     rowsHeld
+	refused      map[string]bool    // entries whose image the policy refuses, or was not held against: no row may have it
+	waiting      []string           // posts and images that are withheld
+	waitingSince []time.Time        // when each of them was found gone
+	back         []string           // those that are withheld, and that Reddit shows again in this audit
+	named        map[*evidence]bool // posts that stand in files; true: in one of neither workspace nor copy
+	edition      edition            // of the release, by the log
+	elsewhere    []string           // what third parties have, and need not delete yet
 }
 
 func newAudit(c Config) *audit {

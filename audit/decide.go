@@ -376,22 +376,24 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 // noteWithheld notes content, of a post or of an entry, that waits for a confirmation since one of these times: the
 // clock of the state is the operator's, so an earlier time in the log counts.
 func (a *audit) noteWithheld(id string, since ...time.Time) {
-	if a.waiting == nil {
-		a.waiting = map[time.Time][]string{}
-	}
-	at := earliest(since...).UTC()
-	a.waiting[at] = append(a.waiting[at], id)
+	a.waiting = append(a.waiting, id)
+	a.waitingSince = append(a.waitingSince, earliest(since...).UTC())
 }
 
-// tellWithheld says of posts that wait for a confirmation: a duty, and a late one once its time is over.
+// tellWithheld says of posts that wait for a confirmation. One command decides about them all, so they are one duty: it
+// is due, and late, with the first of them.
 func (a *audit) tellWithheld() {
-	for since, ids := range a.waiting {
-		due := since.Add(policy.DeleteWithin)
-		slices.Sort(ids)
-		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: ids, Due: &due, Late: a.report.Time.After(due),
-			Do: "rehydrate run RELEASE --confirm-removals",
-			What: fmt.Sprintf("%s held back (%s), gone since %s; the holder decides about %s", are(len(ids), "post"),
-				some(ids), at(since), map[bool]string{true: "it", false: "them"}[len(ids) == 1])})
+	if n := len(a.waiting); n > 0 {
+		slices.Sort(a.waiting)
+		first, last := slices.MinFunc(a.waitingSince, time.Time.Compare), slices.MaxFunc(a.waitingSince, time.Time.Compare)
+		due, since := first.Add(policy.DeleteWithin), "gone since "+at(first)
+		if at(first) != at(last) {
+			since = "the first gone since " + at(first)
+		}
+		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.waiting, Due: &due,
+			Late: a.report.Time.After(due), Do: "rehydrate run RELEASE --confirm-removals",
+			What: fmt.Sprintf("%s held back (%s), %s; the holder decides about %s", are(n, "post"), some(a.waiting),
+				since, map[bool]string{true: "it", false: "them"}[n == 1])})
 	}
 	if n := len(a.back); n > 0 {
 		slices.Sort(a.back)

@@ -109,23 +109,34 @@ func TestNextOfAPass(t *testing.T) {
 // TestHeldBack: what is held back has one word, and the time by which somebody decides about it.
 func TestHeldBack(t *testing.T) {
 	since := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	last := since.Add(20 * time.Hour)
 	for _, tt := range []struct {
-		posts      []string
+		posts      map[string]time.Time
 		duty, next string
 	}{
-		{[]string{"p1"}, "1 post is held back (p1), gone since 26 November 2026, 12:00 UTC; the holder decides about it " +
-			"by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
+		{map[string]time.Time{"p1": since}, "1 post is held back (p1), gone since 26 November 2026, 12:00 UTC; the holder " +
+			"decides about it by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
 			"By 28 November 2026, 12:00 UTC the holder of the workspace decides about the post that is held back."},
-		{[]string{"p4", "p1", "p3", "p2"}, "4 posts are held back (p1, p2, p3, ...), gone since 26 November 2026, 12:00 " +
-			"UTC; the holder decides about them by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
+		{map[string]time.Time{"p4": since, "p1": since.Add(time.Second), "p3": since, "p2": since.Add(2 * time.Second)},
+			"4 posts are held back (p1, p2, p3, ...), gone since 26 November 2026, 12:00 UTC; the holder decides about " +
+				"them by 28 November 2026, 12:00 UTC: rehydrate run RELEASE --confirm-removals",
 			"By 28 November 2026, 12:00 UTC the holder of the workspace decides about the 4 posts that are held back."},
+		{map[string]time.Time{"p1": last, "p2/1": since}, "2 posts are held back (p1, p2/1), the first gone since 26 " +
+			"November 2026, 12:00 UTC; the holder decides about them by 28 November 2026, 12:00 UTC: rehydrate run " +
+			"RELEASE --confirm-removals",
+			"By 28 November 2026, 12:00 UTC the holder of the workspace decides about the 2 posts that are held back."},
 	} {
 		a := newAudit(Config{Policy: policy.Default()})
-		a.report.Time, a.report.Verdict, a.report.Scope.Workspace = since, Pass, "ws"
-		a.waiting = map[time.Time][]string{since: tt.posts}
+		a.report.Time, a.report.Verdict, a.report.Scope.Workspace = last, Pass, "ws"
+		for id, gone := range tt.posts {
+			a.noteWithheld(id, gone)
+		}
 		a.tellWithheld()
 		testkit.Same(t, "the duties", []string{"nothing is overdue", tt.duty}, a.report.duties())
 		testkit.Same(t, "what comes next", tt.next, a.report.Next())
+		a.report.Time, a.report.Duties = since.Add(48*time.Hour+time.Second), nil
+		a.tellWithheld()
+		testkit.Same(t, "late with the first of them", true, a.report.Duties[0].Late)
 	}
 }
 
