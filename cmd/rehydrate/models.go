@@ -328,7 +328,7 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	for _, t := range report.Tasks {
 		failed += t.Outcomes[endpoint.Failed]
 	}
-	return c.answerHolds(name, modelAnswer{report, done.Asked, done.Known, done.Left, done.Limit, done.Passed,
+	return c.answerHolds(name, modelAnswer{report, done.Hidden, done.Asked, done.Known, done.Left, done.Limit, done.Passed,
 		done.Contradicting, done.Cost, done.Total,
 		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
@@ -337,6 +337,7 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 // A modelAnswer is what classify and moderate print.
 type modelAnswer struct {
 	models.Report
+	Hidden int     `json:"hidden,omitempty"` // rows that are gone or held back
 	Asked  int     `json:"asked"`
 	Known  int     `json:"answered_before"`
 	Left   int     `json:"not_asked"`

@@ -89,6 +89,9 @@ func (w *Work) rows(
 			stricter++
 			continue
 		default: // gone since the last run
+			if asked {
+				p.Hidden++
+			}
 			continue
 		}
 		rec.Labels, _ = labels.Settle(b.Schema, rec.Labels)
@@ -223,7 +226,8 @@ func still(judge state.Judge, planned, now workspace.Record) error {
 // An Estimate says what a Work would ask. Tokens and cost are estimates: the answers as long as they may be.
 type Estimate struct {
 	Rows     int     `json:"rows"`
-	Stale    int     `json:"to_recheck"` // rows about whose posts Reddit has to be asked first; nothing else is known then
+	Hidden   int     `json:"hidden,omitempty"` // rows that are gone or held back since the last job: not asked about
+	Stale    int     `json:"to_recheck"`       // rows about whose posts Reddit has to be asked first: then the rest is not known
 	Known    int     `json:"answered"`
 	Requests int     `json:"requests"`
 	In       int     `json:"tokens_in"`
@@ -241,7 +245,7 @@ func (w *Work) Plan(ctx context.Context) (e Estimate, err error) {
 	if err != nil {
 		return e, err
 	}
-	e.Rows, e.Stale, e.Known, e.Requests = len(p.Rows), p.stale, p.Known, len(p.todo)
+	e.Rows, e.Hidden, e.Stale, e.Known, e.Requests = len(p.Rows), p.Hidden, p.stale, p.Known, len(p.todo)
 	for _, a := range p.todo {
 		if a.Tokens != nil {
 			in, out := a.Tokens(a.rec)

@@ -160,6 +160,7 @@ type Progress struct {
 type Done struct {
 	Questions []Question
 	Rows      []workspace.Record // that are asked about, in manifest order
+	Hidden    int                // rows that are gone or held back since the last job: they are not asked about
 	Asked     int                // questions that were asked now
 	// of those, the answers whose counts of tokens contradict each other: the larger ones hold
 	Contradicting int
