@@ -136,6 +136,8 @@ type Scores struct {
 	Entries int         `json:"entries"` // with gold labels
 	Files   []FileScore `json:"files"`
 	Tasks   []TaskScore `json:"tasks"` // those that at least one file answers
+	// Unanswered are the categories of the other tasks.
+	Unanswered []string `json:"unanswered,omitempty"`
 }
 
 // Task gives the score of a task, nil where no file answers it.
@@ -188,10 +190,11 @@ func spread(each []float64) Spread {
 // A TaskScore is the score of one task.
 type TaskScore struct {
 	Category   string       `json:"category"`
-	Files      []string     `json:"files"`     // that have answers
-	Scored     []int        `json:"scored"`    // entries that were scored, by Files
-	NoAnswer   []int        `json:"no_answer"` // entries of the file without an answer for this task: not scored
-	Answered   [][]bool     `json:"-"`         // by Files and gold entries: which were scored
+	Files      []string     `json:"files"`            // that have answers
+	Silent     []string     `json:"silent,omitempty"` // files that have none, and so no part in the scores
+	Scored     []int        `json:"scored"`           // entries that were scored, by Files
+	NoAnswer   []int        `json:"no_answer"`        // entries of the file without an answer for this task: not scored
+	Answered   [][]bool     `json:"-"`                // by Files and gold entries: which were scored
 	MacroF1    Spread       `json:"macro_f1"`
 	WeightedF1 Spread       `json:"weighted_f1"` // weighted by the number of gold labels
 	Labels     []LabelScore `json:"labels"`
@@ -297,6 +300,8 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 	for _, t := range tasks {
 		if ts, answered := t.score(schema, tasks, gold, files); answered {
 			out.Tasks = append(out.Tasks, ts)
+		} else {
+			out.Unanswered = append(out.Unanswered, t.Category)
 		}
 	}
 	if len(out.Tasks) == 0 {
@@ -397,8 +402,9 @@ func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry,
 	var macro, weighted []float64
 	for _, f := range files {
 		x := t.tally(gold, f)
-		if x.scored == 0 {
-			continue // a file of other tasks
+		if x.scored == 0 { // a file of other tasks, or of a model that answered nothing
+			ts.Silent = append(ts.Silent, f.File)
+			continue
 		}
 		m, w := x.averages()
 		macro, weighted, tallies = append(macro, m), append(weighted, w), append(tallies, x)

@@ -188,16 +188,13 @@ func malformedParent() []Candidate {
 // images lists a link's own images.
 func (t mediaFields) images(p policy.Policy) []Candidate {
 	switch {
-	case t.GalleryData != nil && slices.ContainsFunc(t.GalleryData.Items,
-		func(i galleryItem) bool { return !i.IsDeleted }):
+	case t.GalleryData != nil && len(t.GalleryData.Items) > 0:
 		var images []Candidate
 		for _, item := range t.GalleryData.Items {
 			images = append(images, t.galleryImage(item, p))
 		}
 		return images
-	case t.IsGallery || t.GalleryData != nil && len(t.GalleryData.Items) > 0:
-		// An author deletes pictures of a gallery, and the whole of it with its post: all of them, and the post not, is
-		// odd.
+	case t.IsGallery:
 		return none(manifest.NoMedia, "gallery_missing", "the post is a gallery, and Reddit lists no items of it")
 	case t.IsVideo:
 		return none(manifest.NoMedia, "video", "")
