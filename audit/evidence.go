@@ -53,6 +53,7 @@ type past struct {
 	since          time.Time // the workspace found it gone then, and withholds its removal
 	goneAt         time.Time // of the first verdict that it is gone since one that it is not
 	withheld       bool
+	left           bool      // since the last verdict, its image was erased because the manifest lacked it
 	imageHeld      time.Time // an image of it, which was live, was withheld then: the last such record
 	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
 	buried         time.Time // that of the last tombstone on record
@@ -81,7 +82,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	s, by := e.Standing, "as Reddit said last"
 	// An edition that lacked the post made the workspace forget the answer, and not its tombstone. Nothing of it is held
 	// back any more.
-	forgot := e.Checked == nil && e.Record != nil && *e.Record < a.edition.since
+	forgot := e.Checked == nil && e.Record != nil && (*e.Record < a.edition.since || was.left || !e.entry)
 	if was.State != "" && was.State != s.State && (e.Checked == nil || was.at.After(*e.Checked)) {
 		knows := forgot || e.stone != nil && !e.stone.Readmitted
 		if e.entry && was.State.Gone() && !s.State.Gone() && !knows {
@@ -390,7 +391,7 @@ func (a *audit) replay(e auditlog.Event) {
 			if p.State != manifest.StateUnknown {
 				delete(a.heard, p.ID)
 			}
-			post.Record, post.asked = &seq, e.Time.Unix()
+			post.Record, post.asked, was.left = &seq, e.Time.Unix(), false
 			if p.State == manifest.StateLive {
 				post.askedLive = post.asked
 			}
@@ -426,6 +427,8 @@ func (a *audit) replay(e auditlog.Event) {
 			if (err == nil || other) && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
 				was.stone, was.elsewhere = nil, other
 			}
+		case auditlog.Erased:
+			was.left = was != past{} && e.Verdict == string(state.LeftManifest)
 		case auditlog.Fetch:
 			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256),
 				parseDigest(e.Original), parseDigest(e.Pixels))
