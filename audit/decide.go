@@ -390,10 +390,16 @@ func (a *audit) tellWithheld() {
 		if at(first) != at(last) {
 			since = "the first gone since " + at(first)
 		}
-		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.waiting, Due: &due,
-			Late: a.report.Time.After(due), Do: "rehydrate run RELEASE --confirm-removals",
+		d := Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.waiting, Due: &due, Late: a.report.Time.After(due),
+			Do: "rehydrate run RELEASE --confirm-removals",
 			What: fmt.Sprintf("%s held back (%s), %s; the holder decides about %s", are(n, "post"), some(a.waiting),
-				since, map[bool]string{true: "it", false: "them"}[n == 1])})
+				since, map[bool]string{true: "it", false: "them"}[n == 1])}
+		if last.After(a.report.Time.Add(policy.ClockSkew)) {
+			d.Due, d.Late, d.Do = nil, true, "rehydrate recheck RELEASE" // which dates them anew
+			d.What = fmt.Sprintf("%s held back (%s), by state.db since %s, in the future: a clock was wrong, or state.db was "+
+				"changed", are(n, "post"), some(a.waiting), at(last))
+		}
+		a.duty(d)
 	}
 	if n := len(a.back); n > 0 {
 		slices.Sort(a.back)

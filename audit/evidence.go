@@ -397,7 +397,7 @@ func (a *audit) replay(e auditlog.Event) {
 			}
 			if !p.State.Gone() {
 				was.goneAt, was.withheld = time.Time{}, false
-			} else if was.goneAt.IsZero() {
+			} else if was.goneAt.IsZero() || e.Time.Before(was.goneAt) {
 				was.goneAt = e.Time
 			}
 			// A verdict that says no more than the workspace, as most do, takes no memory.

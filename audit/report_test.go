@@ -138,6 +138,13 @@ func TestHeldBack(t *testing.T) {
 		a.tellWithheld()
 		testkit.Same(t, "late with the first of them", true, a.report.Duties[0].Late)
 	}
+	a := newAudit(Config{Policy: policy.Default()})
+	a.report.Time = since
+	a.noteWithheld("p1", since.Add(time.Hour))
+	a.tellWithheld()
+	testkit.Same(t, "a time in the future gives no time", [][2]string{{"", "1 post is held back (p1), by state.db since 26 " +
+		"November 2026, 13:00 UTC, in the future: a clock was wrong, or state.db was changed."},
+		{"  ", "rehydrate recheck RELEASE"}}, a.report.LateDuties())
 }
 
 // TestLookedFor: what removed posts were looked for by is counted in one way, whatever it is.

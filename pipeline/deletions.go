@@ -207,12 +207,17 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		if err != nil {
 			return err
 		}
-		_, waits := s.images[rec.Key]
+		t, waits := s.images[rec.Key]
+		now := s.Now().UTC().Truncate(time.Second)
 		c := found[rec.ID].Image(rec.Key.Image)
 		switch {
 		case c.Removed() && hasImage(rec) && !waits:
-			t := trouble(c.Fault)
-			t.Beside, t.At = workspace.Waiting, s.Now().UTC().Truncate(time.Second)
+			t = trouble(c.Fault)
+			t.Beside, t.At = workspace.Waiting, now
+			s.images[rec.Key] = t
+			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
+		case c.Removed() && waits && t.At.After(now): // a clock that was ahead gives nobody more time
+			t.At = now
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
 		case !c.Removed() && waits:

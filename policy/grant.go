@@ -122,7 +122,7 @@ func (g Grant) fits(r GrantedRelease) *GrantFault {
 func (g Grant) Current(now time.Time) *GrantFault {
 	begin := slices.MaxFunc([]time.Time{g.NotBefore, g.Asserted}, time.Time.Compare) // never before it was written
 	switch {
-	case now.Before(begin.Add(-clockSkew)):
+	case now.Before(begin.Add(-ClockSkew)):
 		return refuse("not_yet_valid", "wait until then, and "+checkClock, "the grant is not valid before %s", stamp(begin))
 	case Ended(g.Expires, now):
 		return refuse("expired", askAgain, "the grant expired on %s", stamp(g.Expires))
@@ -135,7 +135,7 @@ func (g Grant) Current(now time.Time) *GrantFault {
 
 // Ended reports whether what held until a time has ended; the zero time never comes. A clock may be wrong by five
 // minutes.
-func Ended(until, now time.Time) bool { return !until.IsZero() && now.After(until.Add(clockSkew)) }
+func Ended(until, now time.Time) bool { return !until.IsZero() && now.After(until.Add(ClockSkew)) }
 
 // judge returns why the list cannot be relied on, nil when it can. A nil list does not exist.
 func (r *Revocations) judge(release string, seenSerial int64, now time.Time) *GrantFault {
@@ -151,9 +151,9 @@ func (r *Revocations) judge(release string, seenSerial int64, now time.Time) *Gr
 	case r.Serial < seenSerial:
 		return refuse("revocations_rolled_back", getCurrent,
 			"the revocation list has serial %d, but one with serial %d was seen before", r.Serial, seenSerial)
-	case now.Before(r.Issued.Add(-clockSkew)):
+	case now.Before(r.Issued.Add(-ClockSkew)):
 		return refuse("revocations_bad", checkClock, "the revocation list was issued in the future, on %s", stamp(r.Issued))
-	case now.After(r.NextUpdate.Add(clockSkew)):
+	case now.After(r.NextUpdate.Add(ClockSkew)):
 		return refuse("revocations_stale", getCurrent, "the revocation list was to be replaced by %s", stamp(r.NextUpdate))
 	}
 	return nil

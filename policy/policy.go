@@ -173,8 +173,8 @@ var videoPath = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
 // IsVideo reports whether the path of an address names a video, which no host has as an image.
 func IsVideo(path string) bool { return videoPath.MatchString(path) }
 
-// clockSkew is how far ahead of now a last look may lie before it is not believed.
-const clockSkew = 5 * time.Minute
+// ClockSkew is how far ahead of now a last look may lie before it is not believed.
+const ClockSkew = 5 * time.Minute
 
 // Stale reports whether a post last seen live at lastLive is too old to be exported at
 // now. A post never seen live is stale, and so is one seen in the future.
@@ -183,7 +183,7 @@ func (p Policy) Stale(lastLive, now time.Time) bool {
 		return true
 	}
 	age := now.Sub(lastLive)
-	return age > p.Reddit.RecheckWithin || age < -clockSkew
+	return age > p.Reddit.RecheckWithin || age < -ClockSkew
 }
 
 // Digest returns the SHA-256, as lower-case hex, of the effective settings. Comments, spelling of numbers, key order,

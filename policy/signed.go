@@ -61,7 +61,7 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 		fault = refuse("wrong_release", "name the release that it was written for, or "+askForLift,
 			"the statement is for the release %q with the digest %s, this one is %q with %s",
 			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
-	case l.Asserted.After(now.Add(clockSkew)):
+	case l.Asserted.After(now.Add(ClockSkew)):
 		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s",
 			stamp(l.Asserted))
 	}

@@ -242,7 +242,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				t.fail(fmt.Errorf("%q is not a post id", string(p.ID)))
 			}
 			gone := p.AbsentAt // what may not come back goes from the first sign on
-			if gone.IsZero() && p.State.Gone() {
+			if p.State.Gone() && (gone.IsZero() || p.CheckedAt.Before(gone)) {
 				gone = p.CheckedAt
 			}
 			// Before the row changes: the log gets only what was not stored yet.
@@ -253,7 +253,8 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
 				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
-				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN post.gone_at ELSE excluded.gone_at END`,
+				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN min(post.gone_at, excluded.gone_at)
+				    ELSE excluded.gone_at END`, // a clock that was ahead gives nobody more time
 				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), withheld{&p}, p.Unseen,
 				p.Subreddit, seconds(gone))
 		}
