@@ -40,13 +40,14 @@ const (
 
 // bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
-	binary, held, foreign := false, []byte(nil), int64(0)
+	binary, blank, held, foreign := false, true, []byte(nil), int64(0)
 	for at := int64(0); at < all.Size(); at += searchBlock {
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
 		held = append(held, block...)
+		blank = blank && len(bytes.TrimLeft(block, "\x00")) == 0
 		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
 		// Encoded bytes that may go on in the next block wait for their end.
@@ -77,7 +78,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	if !binary && foreign > all.Size()/3 && !p.label && !strings.HasSuffix(p.part, encodedPart) {
 		return errEncoding
 	}
-	if !binary || p.label || strings.Contains(p.src.name, "/.tmp-") ||
+	// Zeros alone hold nothing: an archive of tar without a file, or what a disk lost.
+	if !binary || blank || p.label || strings.Contains(p.src.name, "/.tmp-") ||
 		strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}
