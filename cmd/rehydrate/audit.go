@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -120,8 +121,7 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	config := audit.Config{Release: job.Release, Tombstones: job.Tombstones, Policy: job.Policy,
 		Files: files, Columns: f.columns, Now: c.now, Log: c.log,
 		Who: audit.Auditor{Tool: build.Version(), Mode: "live"}}
-	config.Since, err = readCheckpoint(f.since)
-	if err != nil {
+	if config.Since, err = f.earlier(); err != nil {
 		return err
 	}
 	if err := c.checkAudited(ctx, len(files) == 0, named, f.checkpoint != ""); err != nil {
@@ -184,17 +184,49 @@ func (c *command) checkAudited(ctx context.Context, alone, named, checkpoint boo
 	return nil
 }
 
+// earlier reads the checkpoint that the log must extend: that of --since, else the one that --checkpoint would replace.
+// It also fails where a file would be replaced that the new one is not in the place of.
+func (f *auditFlags) earlier() ([]byte, error) {
+	signature, stamp := f.statement+manifest.SignatureSuffix, f.statement+audit.StampSuffix
+	switch {
+	case f.statement != "" && f.sign == "" && isThere(signature):
+		return nil, usageError("--statement: %s signs the statement that is there; name another file, or sign the new one "+
+			"too, with --sign KEY", signature)
+	case f.statement != "" && f.stamp.url == "" && isThere(stamp):
+		return nil, usageError("--statement: %s stamps the statement that is there; name another file, or have the new one "+
+			"stamped too, with --timestamp URL", stamp)
+	}
+	var replaced []byte
+	if f.checkpoint != "" && isThere(f.checkpoint) {
+		var err error
+		if replaced, err = readCheckpoint("--checkpoint", f.checkpoint); err != nil {
+			return nil, err
+		}
+	}
+	since, err := readCheckpoint("--since", f.since)
+	if since == nil {
+		since = replaced
+	}
+	return since, err
+}
+
+// isThere reports whether there is something with that name.
+func isThere(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
 // readCheckpoint reads a checkpoint that an auditor kept.
-func readCheckpoint(name string) ([]byte, error) {
+func readCheckpoint(flag, name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
 	b, err := userfile.Read(name)
 	if err != nil {
-		return nil, usageError("--since: %w", err)
+		return nil, usageError("%s: %w", flag, err)
 	}
 	if !bytes.Contains(b, []byte("\n\n\u2014 ")) { // what begins a signature of a signed note
-		return nil, usageError("--since: %s is not a checkpoint; name a file that --checkpoint wrote", name)
+		return nil, usageError("%s: %s is not a checkpoint; name a file that --checkpoint wrote", flag, name)
 	}
 	return b, nil
 }
@@ -218,7 +250,7 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config) (audi
 }
 
 // keepCheckpoint writes the checkpoint of the log, where one is asked for: after the audit's own record, so that it
-// contradicts a workspace that is put back to before the audit.
+// contradicts a workspace that is put back to before the audit. One that the log contradicts stays: it is the proof.
 func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFlags) error {
 	if f.checkpoint == "" {
 		return nil
@@ -229,6 +261,11 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 	if r.Log.Present && !r.Log.Consistent {
 		return errors.New("write the checkpoint: the log is not consistent, as the report says")
 	}
+	if s := r.Log.Since; s != nil && !s.Holds {
+		return fmt.Errorf("write the checkpoint: the log does not continue from the earlier one, as the report says; "+
+			"keep that one, and name a new file with --checkpoint instead of %s where the log was put back for a good reason",
+			f.checkpoint)
+	}
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
@@ -237,6 +274,16 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 	l, err := ws.LogReader(ctx)
 	if err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
+	}
+	if isThere(f.checkpoint) {
+		replaced, err := readCheckpoint("--checkpoint", f.checkpoint)
+		if err == nil {
+			_, err = l.Since(ctx, replaced)
+		}
+		if err != nil {
+			return fmt.Errorf("write the checkpoint: %s stays as it is, because the log does not continue from it: %w; audit "+
+				"again with --since %[1]s", f.checkpoint, err)
+		}
 	}
 	return c.writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))
 }
@@ -502,7 +549,7 @@ func (c *command) checkStatement(ctx context.Context, f auditFlags, named bool) 
 
 // checkLog checks a log by itself.
 func (c *command) checkLog(ctx context.Context, f auditFlags) error {
-	since, err := readCheckpoint(f.since)
+	since, err := readCheckpoint("--since", f.since)
 	if err != nil {
 		return err
 	}
