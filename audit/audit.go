@@ -417,12 +417,14 @@ func (a *audit) askLive(ctx context.Context) error {
 			}
 		}
 	}
+	lacking := a.lackImages()
 	s := sweep.Sweep[*evidence]{Reddit: a.Reddit, ID: func(e *evidence) manifest.PostID { return e.ID },
 		Pause: a.Policy.Reddit.SecondLookAfter,
 		Log:   a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			for i, h := range heard {
 				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
-				if h.Found != nil && h.Verdict.State == manifest.StateLive && a.mayLackImages(h.Found) {
+				if h.Found != nil && h.Verdict.State == manifest.StateLive &&
+					(lacking[h.Post.ID] || a.mayLackImages(h.Found)) {
 					a.told[h.Post.ID] = h.Found
 				}
 			}

@@ -30,6 +30,18 @@ type lostImage struct {
 	many    bool
 }
 
+// lackImages are the posts of which an image is known to be removed, or is withheld.
+func (a *audit) lackImages() map[manifest.PostID]bool {
+	posts := map[manifest.PostID]bool{}
+	for k := range a.goneImages {
+		posts[k.ID] = true
+	}
+	for id, h := range a.heard {
+		posts[id] = posts[id] || len(h.Images) > 0
+	}
+	return posts
+}
+
 // mayLackImages reports whether an answer can say that an image was removed from the post. What its parent has for a
 // tombstone is not known yet.
 func (a *audit) mayLackImages(p *reddit.Post) bool {
@@ -46,6 +58,16 @@ func (a *audit) leftNow(k manifest.Key) (why manifest.Reason, left bool) {
 		}
 	}
 	return "", false
+}
+
+// shownNow reports whether Reddit's answers in this audit show an image again that was removed from its post for a
+// reason.
+func (a *audit) shownNow(k manifest.Key, why manifest.Reason) bool {
+	if e := a.post(k.ID); e.live == nil || e.live.State != manifest.StateLive {
+		return false
+	}
+	p := a.told[k.ID]
+	return p == nil || p.WithoutParent(a.tombstoneOf).Image(k.Image).Shows(why)
 }
 
 // tombstoneOf is the state of the tombstone of a post, if one holds or will once a job has taken it over.
@@ -99,26 +121,22 @@ func (a *audit) tellLostInWorkspace() {
 		if l.since.IsZero() && e.Checked != nil {
 			l.since = *e.Checked
 		}
-		shown := e.live != nil && e.live.State == manifest.StateLive
-		why, left := a.leftNow(k)
+		shown := a.shownNow(k, l.reason)
 		switch {
 		case e.waits || e.MustGo: // it goes with its post
-		case shown && !left:
+		case shown:
 			a.back = append(a.back, k.String())
 		default:
 			a.noteWithheld(k.String(), l.since)
 		}
-		a.goneImages[k] = l
-		if !shown {
+		if shown {
+			delete(a.goneImages, k)
 			continue
 		}
-		switch {
-		case !left:
-			delete(a.goneImages, k)
-		case !l.many:
+		if why, left := a.leftNow(k); left && !l.many {
 			l.reason, l.because, l.said = why, "live", redditSays
-			a.goneImages[k] = l
 		}
+		a.goneImages[k] = l
 	}
 }
 
@@ -145,13 +163,13 @@ func (a *audit) findHeard() {
 			switch {
 			case known:
 				l.since = earliest(l.since, img.Since)
-			case e.live == nil || e.live.State != manifest.StateLive:
-				l = lostImage{reason: img.Reason, because: "log", said: anAuditHeard(h.At), since: img.Since}
+			case a.shownNow(k, img.Reason):
+				e.takenBack = true
+				continue
 			case left: // findAnswered has it, but for its time
 				l = lostImage{reason: img.Reason, because: "live", said: redditSays, since: img.Since}
 			default:
-				e.takenBack = true
-				continue
+				l = lostImage{reason: img.Reason, because: "log", said: anAuditHeard(h.At), since: img.Since}
 			}
 			a.goneImages[k] = l
 		}

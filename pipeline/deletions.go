@@ -220,7 +220,7 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			t.At = now
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
-		case !c.Removed() && waits:
+		case waits && c.Shows(t.Reason) && (rec.Image == nil || rec.Image.Source == state.SHA256([]byte(c.URL))):
 			s.back[rec.ID] = true
 			delete(s.images, rec.Key)
 			err = s.Workspace.ClearTrouble(ctx, rec.Key)

@@ -68,7 +68,7 @@ func next(t terms, rec workspace.Record, a answer) step {
 		return step{gone: true}
 	case a.place == nil: // without a verdict the row can stay, and then it is read as all others are
 		return step{read: t.stale(rec)}
-	case t.staysAway(rec):
+	case t.staysAway(rec), rec.Trouble != nil && rec.Trouble.Withheld(): // settle deals with what waits
 		return done(rec.Trouble.Outcome, rec.Trouble.Reason)
 	case a.place.fault != nil:
 		return t.withoutPlace(rec, a.place.fault)

@@ -193,6 +193,12 @@ func (c Candidate) Removed() bool {
 	return c.Fault != nil && slices.Contains(policy.ImageRemovals(), c.Fault.Reason)
 }
 
+// Shows reports whether the answer has the image, which was removed for a reason. One without the items of a gallery,
+// or without the post that a crosspost shows, says no more of it than silence.
+func (c Candidate) Shows(removed manifest.Reason) bool {
+	return c.Fault == nil && (removed != policy.CrosspostParent || c.Parent != "")
+}
+
 // WithoutParent is the post, or, where it is a crosspost of one that tombstone has the state of, what Reddit would
 // answer if that were gone.
 func (p *Post) WithoutParent(tombstone func(parent manifest.PostID) (manifest.PostState, bool)) *Post {
