@@ -218,7 +218,11 @@ func (w *world) change(words []string) bool {
 	case "image":
 		for _, row := range words[2:] {
 			id, i := splitRow(row)
-			w.post(id).images[i] = strings.TrimPrefix(what, "ok")
+			p := w.post(id)
+			p.images[i] = strings.TrimPrefix(what, "ok")
+			if what == "parent" { // it is a crosspost, and stays one when its parent is back
+				p.parent = cmp.Or(p.parent, "orig")
+			}
 		}
 	case "serve", "move":
 		for _, row := range words[2:] {
