@@ -182,6 +182,9 @@ func (w walker) source(s *source) error {
 		return nil
 	}
 	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where)}
+	if rec := w.storedAs(p); rec != nil && kind != isImage {
+		w.stray(rec.name, s.where, doRun, "it is not the image that was stored there: it is no image")
+	}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
 	w.scan(p, all)
