@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"log/slog"
 	"slices"
@@ -170,6 +171,13 @@ func diagnose(err error) (code int, hint string) {
 		return exitFailed, "" // the error itself says what to do
 	case errors.Is(err, workspace.ErrNoWorkspace):
 		return exitUsage, "name your workspace with -w DIR, or make one: rehydrate run RELEASE"
+	case workspace.NotWhole(err):
+		return exitFailed, "rehydrate verify says what is damaged, and how to repair it"
+	case workspace.NotOpened(err):
+		return exitFailed,
+			"check the rights of the workspace and the disk, and that the whole path of the workspace is shorter than 500 bytes"
+	case errors.Is(err, fs.ErrPermission):
+		return exitFailed, "check the rights of the file, and of the folders that it lies in"
 	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes,
 			", ") + ") and the reasons that rehydrate status shows"

@@ -18,6 +18,7 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/safely"
+	"rehydrate/pipeline/auditlog"
 )
 
 // A tx is one change of state.db. Its first error sticks: nothing more is run, and nothing of it is committed.
@@ -267,6 +268,14 @@ func Unread(err error) bool {
 	e, ok := errors.AsType[syscall.Errno](err)
 	return ok && !errors.Is(e, fs.ErrNotExist) && e != syscall.ENOTDIR
 }
+
+// NotWhole reports whether err says that state.db or the log is not as a command left it.
+func NotWhole(err error) bool {
+	return hasCode(err, sqlite3.SQLITE_CORRUPT) || errors.As(err, new(*auditlog.Broken))
+}
+
+// NotOpened reports whether err says that state.db could not be opened.
+func NotOpened(err error) bool { return hasCode(err, sqlite3.SQLITE_CANTOPEN) }
 
 // explain names the cause of a database error that hides it, and the file.
 func (w *Workspace) explain(ctx context.Context, err error) error {
