@@ -57,6 +57,7 @@ type past struct {
 	imageHeld      time.Time // an image of it, which was live, was withheld then: the last such record
 	stone          *int64    // the record of a tombstone that holds: nothing lifted or suspended it
 	buried         time.Time // that of the last tombstone on record
+	firstBuried    time.Time // that of the first one of those that hold: a second request moves it
 	elsewhere      bool      // a statement for another edition of the release lifted it
 }
 
@@ -158,7 +159,7 @@ func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time
 		times = append(times, t.Time)
 	}
 	if was.stone != nil {
-		times = append(times, was.buried)
+		times = append(times, was.firstBuried)
 	}
 	if last.Gone() && e.Checked != nil {
 		times = append(times, *e.Checked)
@@ -412,6 +413,9 @@ func (a *audit) replay(e auditlog.Event) {
 				was.withheld = e.Kind == auditlog.Withheld
 			}
 		case auditlog.Buried:
+			if was.stone == nil {
+				was.firstBuried = e.Since
+			}
 			was.stone, was.withheld, was.buried, was.elsewhere = &seq, false, e.Since, false
 		case auditlog.Readmitted:
 			was.stone = nil
