@@ -121,7 +121,8 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	config := audit.Config{Release: job.Release, Tombstones: job.Tombstones, Policy: job.Policy,
 		Files: files, Columns: f.columns, Now: c.now, Log: c.log,
 		Who: audit.Auditor{Tool: build.Version(), Mode: "live"}}
-	if config.Since, err = f.earlier(); err != nil {
+	config.Since, err = f.earlier()
+	if err != nil {
 		return err
 	}
 	if err := c.checkAudited(ctx, len(files) == 0, named, f.checkpoint != ""); err != nil {
@@ -196,18 +197,15 @@ func (f *auditFlags) earlier() ([]byte, error) {
 		return nil, usageError("--statement: %s stamps the statement that is there; name another file, or have the new one "+
 			"stamped too, with --timestamp URL", stamp)
 	}
-	var replaced []byte
-	if f.checkpoint != "" && isThere(f.checkpoint) {
-		var err error
-		if replaced, err = readCheckpoint("--checkpoint", f.checkpoint); err != nil {
-			return nil, err
-		}
-	}
 	since, err := readCheckpoint("--since", f.since)
-	if since == nil {
-		since = replaced
+	if err != nil || f.checkpoint == "" || !isThere(f.checkpoint) {
+		return since, err
 	}
-	return since, err
+	replaced, err := readCheckpoint("--checkpoint", f.checkpoint)
+	if since != nil {
+		return since, err
+	}
+	return replaced, err
 }
 
 // isThere reports whether there is something with that name.
