@@ -197,12 +197,14 @@ func TestText(t *testing.T) {
 	d := dictionaryOf(t, "%\n1\tsad\n2\tend\n%\ntears\t1\nend*\t2\nwant to\t1\t2\n", "d.dic")
 	nan := math.NaN()
 	for text, want := range map[string][]float64{ // words, sentences, wps, sixltr, dic, sad, end
-		"":                                     {nan, nan, nan, nan, nan, nan, nan},
-		"... !!! [user]":                       {nan, nan, nan, nan, nan, nan, nan},
-		"ME WHEN\nTHE END":                     {4, 1, 4, 0, 25, 0, 25},
-		"I want to. Endless tears… don't":      {6, 3, 2, 100. / 6, 4 * 100. / 6, 3 * 100. / 6, 3 * 100. / 6},
-		"[user]: call [phone], don\u2019t [a]": {3, 1, 3, 0, 0, 0, 0},
-		"\xffstrange\xff bytes":                {2, 1, 2, 50, 0, 0, 0},
+		"":                                      {nan, nan, nan, nan, nan, nan, nan},
+		"... !!! [user]":                        {nan, nan, nan, nan, nan, nan, nan},
+		"ME WHEN\nTHE END":                      {4, 1, 4, 0, 25, 0, 25},
+		"I want to. Endless tears… don't":       {6, 3, 2, 100. / 6, 4 * 100. / 6, 3 * 100. / 6, 3 * 100. / 6},
+		"[user]: call [phone], don\u2019t [a]":  {3, 1, 3, 0, 0, 0, 0},
+		"\xffstrange\xff bytes":                 {2, 1, 2, 50, 0, 0, 0},
+		"doesn't 1234567 abc12345 haven\u2019t": {4, 1, 4, 0, 0, 0, 0}, // six letters at most
+		"shouldn't abcdefg1 \u00fcberaus":       {3, 1, 3, 100, 0, 0, 0},
 	} {
 		got := Text(text, []*Dictionary{d}, false)
 		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-9)); diff != "" {

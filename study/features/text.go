@@ -4,7 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -23,7 +23,7 @@ var (
 //	words      tokens: runs of letters and digits with the apostrophes inside them, case-folded
 //	sentences  parts that end at a run of . ! ? or at the end, and have a token
 //	wps        words a sentence. Texts in capitals without stops count as one sentence, and OCR drops stops: it is rough
-//	sixltr     tokens of more than six letters, in percent of all
+//	sixltr     tokens of more than six letters, in percent of all; digits and apostrophes are no letters
 //
 // and, with dictionaries, dic (tokens in any category, in percent) and a column for each category.
 func TextColumns(dictionaries []*Dictionary) []string {
@@ -56,7 +56,7 @@ func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 	share := func(of int) float64 { return 100 * float64(of) / n }
 	long := 0
 	for _, t := range tokens {
-		if utf8.RuneCountInString(t) > 6 {
+		if letters(t) > 6 {
 			long++
 		}
 	}
@@ -87,4 +87,13 @@ func Text(text string, dictionaries []*Dictionary, counts bool) []float64 {
 		}
 	}
 	return list
+}
+
+func letters(token string) (n int) {
+	for _, r := range token {
+		if unicode.IsLetter(r) {
+			n++
+		}
+	}
+	return n
 }
