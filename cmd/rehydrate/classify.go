@@ -38,7 +38,7 @@ func (c *command) classifyCommand() *cobra.Command {
 		if f.showPrompt {
 			f.dryRun, f.model = true, "none"
 		}
-		if err := f.check(); err != nil {
+		if err := f.check(cmd); err != nil {
 			return err
 		}
 		chat := f.chat(cmd)
@@ -64,7 +64,7 @@ func (c *command) classifyCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *classifyFlags) check() error {
+func (f *classifyFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.shots < 0 || f.shots > 64:
 		return usageError("--shots %d: give 0 to 64", f.shots)
@@ -79,7 +79,7 @@ func (f *classifyFlags) check() error {
 	case !(f.temperature >= 0 && f.temperature <= 2) || !(f.topP > 0 && f.topP <= 1):
 		return usageError("--temperature takes 0 to 2, --top-p more than 0 up to 1")
 	}
-	return f.modelFlags.check()
+	return f.modelFlags.check(cmd)
 }
 
 func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags,

@@ -67,7 +67,16 @@ func (f *modelFlags) register(cmd *cobra.Command, out string) {
 	f.redditFlags.register(cmd, &f.approval)
 }
 
-func (f *modelFlags) check() error {
+func (f *modelFlags) check(cmd *cobra.Command) error {
+	for _, limit := range []struct {
+		flag  string
+		value float64
+	}{{"max-requests", float64(f.limits.Requests)}, {"max-cost", f.limits.Cost}, {"max-cost-total", f.limits.Total}} {
+		if limit.value == 0 && cmd.Flags().Changed(limit.flag) { // models.Limits means no limit by it
+			return usageError("--%s 0 would ask nothing: give more, or leave it out to ask without this limit "+
+				"(--dry-run shows what is left to ask)", limit.flag)
+		}
+	}
 	_, err := endpoint.ParseDialect(f.server)
 	switch {
 	case f.endpoint == "" && !f.dryRun:

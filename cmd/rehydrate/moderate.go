@@ -21,7 +21,7 @@ type moderateFlags struct {
 func (c *command) moderateCommand() *cobra.Command {
 	var f moderateFlags
 	cmd := c.workspaceCommand("moderate", noArgs, func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(); err != nil {
+		if err := f.check(cmd); err != nil {
 			return err
 		}
 		work := &models.Moderation{Guard: f.guard, Send: f.send, Chat: f.chat(cmd)}
@@ -36,7 +36,7 @@ func (c *command) moderateCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *moderateFlags) check() error {
+func (f *moderateFlags) check(cmd *cobra.Command) error {
 	for _, what := range f.send {
 		if what != models.SendImage && what != models.SendText {
 			return usageError("--send takes image, text or image,text, not %q", what)
@@ -53,7 +53,7 @@ func (f *moderateFlags) check() error {
 		f.send = []string{models.SendImage, models.SendText}
 	}
 	f.split = cmp.Or(f.split, "all") // Table 2 is of all rows
-	return f.modelFlags.check()
+	return f.modelFlags.check(cmd)
 }
 
 func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags,
