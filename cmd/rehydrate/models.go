@@ -337,8 +337,8 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	for _, t := range report.Tasks {
 		failed += t.Outcomes[endpoint.Failed]
 	}
-	return c.answerHolds(name, modelAnswer{report, done.Hidden, done.Asked, done.Known, done.Left, done.Limit, done.Passed,
-		done.Contradicting, done.Cost, done.Total,
+	return c.answerHolds(name, modelAnswer{report, done.Hidden, done.Asked, done.Known, done.Left, done.Limit, done.Raise,
+		done.Passed, done.Contradicting, done.Cost, done.Total,
 		failed, out, f.thirdParty},
 		failed == 0 && done.Limit == "", exitRetry)
 }
@@ -351,6 +351,7 @@ type modelAnswer struct {
 	Known  int     `json:"answered_before"`
 	Left   int     `json:"not_asked"`
 	Limit  string  `json:"limit,omitempty"`
+	Raise  string  `json:"limit_to_raise,omitempty"` // the flag whose limit lets nothing more be asked
 	Passed string  `json:"limit_passed,omitempty"`
 	Twice  int     `json:"counts_contradict,omitempty"`
 	Spent  float64 `json:"spent"`

@@ -24,6 +24,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/study"
+	"rehydrate/study/models"
 
 	"github.com/dustin/go-humanize"
 )
@@ -104,6 +105,7 @@ func (c *command) screenFuncs() template.FuncMap {
 	return template.FuncMap{
 		"add":        func(a, b int) int { return a + b },
 		"abs":        math.Abs,
+		"amount":     func(sum float64) string { return models.Amount(sum, 2) },
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    because,
 		"asked":      asked,

@@ -551,7 +551,8 @@ func TestTotal(t *testing.T) {
 	limited.Total = 0.000640
 	done, asked := do("n", "two", limited)
 	testkit.Same(t, "asked", "row00 row02", asked)
-	testkit.Same(t, "the limit", "0.0006 is spent by all commands, and the next answer could go beyond 0.0006", done.Limit)
+	testkit.Same(t, "the limit", "0.00063 is spent by all commands, and the next answer could go beyond 0.00064",
+		done.Limit)
 	testkit.Same(t, "left", 1, done.Left)
 	// The dearer price of now counts for the model that is asked.
 	dearer := Limits{PriceIn: 10, PriceOut: 10, Total: 0.005}

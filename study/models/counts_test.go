@@ -106,34 +106,53 @@ func contradicting(r endpoint.Reply) endpoint.Reply {
 
 // TestLimits: which limit ended a work, and which was passed and by how much.
 func TestLimits(t *testing.T) {
-	const next = ", and the next answer could go beyond "
+	const next, total = ", and the next answer could go beyond ", "--max-cost-total"
 	for _, test := range []struct {
 		name          string
 		limits        Limits
 		asked         int
 		cost, spent   float64
 		limit, passed string
+		raise         string
 	}{
-		{"requests", Limits{Requests: 3, Cost: 1}, 3, 0.5, 0, "3 requests are made", ""},
-		{"cost before requests", Limits{Requests: 3, Cost: 1}, 2, 0.5, 0, "0.5000 is spent" + next + "1.0000", ""},
-		{"total", Limits{Total: 2}, 2, 0.5, 1.5, "1.5000 is spent by all commands" + next + "2.0000", ""},
+		{"requests", Limits{Requests: 3, Cost: 1}, 3, 0.5, 0, "3 requests are made", "", ""},
+		{"cost before requests", Limits{Requests: 3, Cost: 1}, 2, 0.5, 0, "0.5000 is spent" + next + "1.0000", "", ""},
+		{"total", Limits{Total: 2}, 2, 0.5, 1.5, "1.5000 is spent by all commands" + next + "2.0000", "", total},
 		{"less is left of the total", Limits{Cost: 1, Total: 2}, 2, 0.5, 1.75,
-			"1.7500 is spent by all commands" + next + "2.0000", ""},
-		{"less is left of the cost", Limits{Cost: 1, Total: 2}, 2, 0.5, 1, "0.5000 is spent" + next + "1.0000", ""},
-		{"as much is left of both", Limits{Cost: 1, Total: 2}, 2, 0.5, 1.5, "0.5000 is spent" + next + "1.0000", ""},
-		{"the cost is reached", Limits{Cost: 1}, 2, 1, 1, "1.0000 is spent" + next + "1.0000", ""},
+			"1.7500 is spent by all commands" + next + "2.0000", "", total},
+		{"less is left of the cost", Limits{Cost: 1, Total: 2}, 2, 0.5, 1, "0.5000 is spent" + next + "1.0000", "", ""},
+		{"as much is left of both, and the total stays reached", Limits{Cost: 1, Total: 2}, 2, 0.5, 1.5,
+			"1.5000 is spent by all commands" + next + "2.0000", "", total},
+		{"the cost is reached", Limits{Cost: 1}, 2, 1, 1, "1.0000 is spent" + next + "1.0000", "", ""},
 		{"the cost is passed", Limits{Cost: 1}, 2, 1.25, 9, "1.2500 is spent" + next + "1.0000",
-			"the limit of 1.0000 for this command is passed: 1.2500 is spent, 0.2500 more"},
+			"the limit of 1.0000 for this command is passed: 1.2500 is spent, 0.2500 more", ""},
+		{"the cost is less than one answer's", Limits{Cost: 0.000012345}, 0, 0, 9,
+			"0.0000 is spent" + next + "0.00001234", "", "--max-cost"},
 		{"the total is passed", Limits{Total: 2}, 2, 0.5, 2.5, "2.5000 is spent by all commands" + next + "2.0000",
-			"the limit of 2.0000 for all commands is passed: 2.5000 is spent, 0.5000 more"},
+			"the limit of 2.0000 for all commands is passed: 2.5000 is spent, 0.5000 more", total},
 		{"the total was passed before", Limits{Total: 2}, 0, 0, 2.5, "2.5000 is spent by all commands" + next + "2.0000",
-			""},
+			"", total},
 	} {
 		w := &Work{Limits: test.limits, progress: Progress{Asked: test.asked, Cost: test.cost}, spent: test.spent}
-		testkit.Same(t, test.name+": the limit", test.limit, w.limit())
+		limit, raise := w.limit()
+		testkit.Same(t, test.name+": the limit", test.limit, limit)
+		testkit.Same(t, test.name+": to raise", test.raise, raise)
 		testkit.Same(t, test.name+": passed", test.passed, w.passed())
 	}
 	testkit.Same(t, "a price of a million tokens", 3.5, Limits{PriceIn: 1, PriceOut: 5}.cost(1_000_000, 500_000))
+}
+
+// TestAmount: a sum of money is never written as 0, and no digit is written that says nothing.
+func TestAmount(t *testing.T) {
+	for _, test := range []struct {
+		sum      float64
+		decimals int
+		want     string
+	}{{0, 4, "0.0000"}, {1e-7, 4, "0.0000001"}, {0.00063 + 1e-12, 4, "0.00063"}, {0.0123456, 4, "0.01235"},
+		{0.05, 4, "0.0500"}, {0.5, 4, "0.5000"}, {12.34567, 4, "12.3457"}, {0.0013, 2, "0.0013"}, {0.00999, 2, "0.01"},
+		{0.099, 2, "0.099"}, {1.999, 2, "2.00"}} {
+		testkit.Same(t, fmt.Sprint(test.sum, ", ", test.decimals), test.want, Amount(test.sum, test.decimals))
+	}
 }
 
 // TestEnough: answers are stored when they are a hundred, or their text is 8 MiB.

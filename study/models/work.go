@@ -18,7 +18,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -167,6 +169,7 @@ type Done struct {
 	Known         int // that had been answered before
 	Left          int // that were not asked, for the reason Limit
 	Limit         string
+	Raise         string  // the flag to give more to, where the same work would ask nothing; "" where it goes on
 	Passed        string  // which limit was passed and by how much, "" for none: an answer can be dearer than any before it
 	Cost          float64 // of those asked now
 	Total         float64 // of all that the workspace knows of
@@ -277,9 +280,9 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 // conclude plans once more under the lock, so that no row goes between the plan and what is made of it. It fails with
 // errStale where rows have become too old, or there are questions that were not asked.
 func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*Done, error) {
-	limit := ""
+	limit, raise := "", ""
 	if w.halt != nil {
-		limit = w.limit()
+		limit, raise = w.limit()
 	}
 	var done *Done
 	err := w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error {
@@ -292,7 +295,8 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 			return errStale
 		}
 		done = &p.Done
-		done.Asked, done.Known, done.Cost, done.Limit = w.progress.Asked, known, w.progress.Cost, limit
+		done.Asked, done.Known, done.Cost = w.progress.Asked, known, w.progress.Cost
+		done.Limit, done.Raise = limit, raise
 		done.Total, done.Passed, done.Contradicting = w.spent, w.passed(), w.progress.Contradicting
 		if limit != "" {
 			done.Left = w.progress.Total - w.progress.Asked
@@ -308,23 +312,41 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 	return done, nil
 }
 
-// limit says which limit was reached.
-func (w *Work) limit() string {
-	if w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests {
-		return fmt.Sprintf("%d requests are made", w.Limits.Requests)
+// limit says which limit was reached, and which flag has to be raised where the same work would reach it at once again.
+func (w *Work) limit() (reached, raise string) {
+	l := w.Limits
+	if l.Requests > 0 && w.progress.Asked >= l.Requests {
+		return fmt.Sprintf("%d requests are made", l.Requests), ""
 	}
-	if w.Limits.Total > 0 && (w.Limits.Cost == 0 || w.Limits.Total-w.spent < w.Limits.Cost-w.progress.Cost) {
-		return fmt.Sprintf("%.4f is spent by all commands, and the next answer could go beyond %.4f", w.spent,
-			w.Limits.Total)
+	const next = ", and the next answer could go beyond "
+	if l.Total > 0 && (l.Cost == 0 || l.Total-w.spent <= l.Cost-w.progress.Cost) {
+		return Amount(w.spent, limitDecimals) + " is spent by all commands" + next + Amount(l.Total, limitDecimals),
+			"--max-cost-total"
 	}
-	return fmt.Sprintf("%.4f is spent, and the next answer could go beyond %.4f", w.progress.Cost, w.Limits.Cost)
+	if w.progress.Asked == 0 {
+		raise = "--max-cost"
+	}
+	return Amount(w.progress.Cost, limitDecimals) + " is spent" + next + Amount(l.Cost, limitDecimals), raise
+}
+
+// limitDecimals are those of a limit and of what is compared with it.
+const limitDecimals = 4
+
+// Amount writes a sum of money with some decimals, and with more where fewer digits than that would tell it from 0.
+func Amount(sum float64, decimals int) string {
+	text := strconv.FormatFloat(sum, 'f', decimals, 64)
+	if sum <= 0 || sum >= 0.1 {
+		return text
+	}
+	more := strconv.FormatFloat(sum, 'f', decimals-1-int(math.Floor(math.Log10(sum))), 64)
+	return more[:max(len(text), len(strings.TrimRight(more, "0")))]
 }
 
 // passed says which limit of cost was passed, and by how much; "" for none.
 func (w *Work) passed() string {
 	says := func(limit, spent float64, of string) string {
-		return fmt.Sprintf("the limit of %.4f for %s is passed: %.4f is spent, %.4f more", limit, of, spent,
-			spent-limit)
+		return fmt.Sprintf("the limit of %s for %s is passed: %s is spent, %s more", Amount(limit, limitDecimals), of,
+			Amount(spent, limitDecimals), Amount(spent-limit, limitDecimals))
 	}
 	l := w.Limits
 	switch {
