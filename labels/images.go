@@ -18,6 +18,18 @@ type Differing struct {
 	Entries  int    `json:"entries"`
 }
 
+// Without counts the images that have no answer for the category at a place of the schema. Those whose rows differ are
+// Differing: each of their rows has one.
+func Without(schema manifest.Schema, place int, images []manifest.Entry) (n int) {
+	for _, e := range images {
+		given := e.Labels[place]
+		if !schema.Many && (given == nil || schema.Categories[place].Kind != manifest.Multi && len(given) == 0) {
+			n++
+		}
+	}
+	return n
+}
+
 // Images gives the entries of a release one for each image. Those of several rows hold the lists of what the rows say,
 // in their order, as a dataset does. It stops at the first error and yields it.
 func Images(schema manifest.Schema, rows iter.Seq2[manifest.Entry, error]) iter.Seq2[manifest.Entry, error] {

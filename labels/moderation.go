@@ -139,6 +139,7 @@ type ModerationTable struct {
 	By       string       `json:"by"`
 	Beside   string       `json:"beside,omitempty"` // the category that means are told by as well
 	Entries  int          `json:"entries"`
+	Without  int          `json:"without_label"` // entries that have no answer for By: under no label
 	Services []ServiceRow `json:"services"`
 }
 
@@ -231,7 +232,7 @@ func TabulateModeration(schema manifest.Schema, by, beside string, test bool, go
 	case groups < 0 && beside != "":
 		return ModerationTable{}, fmt.Errorf("the release has no category %q", beside)
 	}
-	out := ModerationTable{By: by, Beside: beside, Entries: len(gold)}
+	out := ModerationTable{By: by, Beside: beside, Entries: len(gold), Without: Without(schema, rows, gold)}
 	for _, f := range files {
 		s := ServiceRow{Name: f.File, File: MatchIDs(f.File, gold, others, f.lines())}
 		for _, l := range schema.Categories[rows].Labels {

@@ -136,8 +136,9 @@ type Scores struct {
 	Entries int         `json:"entries"` // with gold labels
 	Files   []FileScore `json:"files"`
 	Tasks   []TaskScore `json:"tasks"` // those that at least one file answers
-	// Unanswered are the categories of the other tasks.
+	// Unanswered are the categories of the other tasks, but for those of which no entry has a label (Unlabelled).
 	Unanswered []string `json:"unanswered,omitempty"`
+	Unlabelled []string `json:"unlabelled,omitempty"`
 }
 
 // Task gives the score of a task, nil where no file answers it.
@@ -192,6 +193,7 @@ type TaskScore struct {
 	Category   string       `json:"category"`
 	Files      []string     `json:"files"`            // that have answers
 	Silent     []string     `json:"silent,omitempty"` // files that have none, and so no part in the scores
+	Without    int          `json:"without_label"`    // gold entries without a label of the category: not scored
 	Scored     []int        `json:"scored"`           // entries that were scored, by Files
 	NoAnswer   []int        `json:"no_answer"`        // entries of the file without an answer for this task: not scored
 	Answered   [][]bool     `json:"-"`                // by Files and gold entries: which were scored
@@ -207,6 +209,7 @@ type TaskScore struct {
 type ErrorsBy struct {
 	Category string       `json:"category"`
 	Labels   []ErrorShare `json:"labels"`
+	Without  int          `json:"without_label,omitempty"` // predictions for entries without a label of the category
 }
 
 // An ErrorShare counts the scored entries with a label.
@@ -264,6 +267,8 @@ type Bias struct {
 	// Right is ByLabel over those predictions that are right about the label: FigSIM, section 5.3. nil where no file
 	// answers the other category.
 	Right []BiasBy `json:"by_label_right,omitempty"`
+	// Without are predictions for entries that have no answer for the other category: they are in ByTrue alone.
+	Without int `json:"without_label,omitempty"`
 }
 
 // A BiasRow counts the entries of one kind.
@@ -298,13 +303,22 @@ func Score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, others m
 		out.Files = append(out.Files, MatchIDs(f.File, gold, others, f.Labels))
 	}
 	for _, t := range tasks {
-		if ts, answered := t.score(schema, tasks, gold, files); answered {
+		ts, answered := t.score(schema, tasks, gold, files)
+		switch {
+		case answered:
 			out.Tasks = append(out.Tasks, ts)
-		} else {
+		case !slices.ContainsFunc(gold, func(e manifest.Entry) bool { return t.ClassesOf(e.Labels) != nil }):
+			out.Unlabelled = append(out.Unlabelled, t.Category)
+		default:
 			out.Unanswered = append(out.Unanswered, t.Category)
 		}
 	}
-	if len(out.Tasks) == 0 {
+	switch {
+	case len(out.Tasks) > 0:
+	case len(out.Unanswered) == 0:
+		return out, fmt.Errorf("score: none of the %d entries has a label of %s in the release", len(gold),
+			strings.Join(out.Unlabelled, ", "))
+	default:
 		first := out.Files[0]
 		return out, fmt.Errorf("score: no file has an answer to a task for an entry with gold labels "+
 			"(of the first file's ids %d are such entries, %d are of other splits and %d are unknown)",
@@ -397,7 +411,7 @@ func (x tallied) averages() (macro, weighted float64) {
 
 func (t Task) score(schema manifest.Schema, tasks []Task, gold []manifest.Entry, files []Predictions) (TaskScore,
 	bool) {
-	ts := TaskScore{Category: t.Category}
+	ts := TaskScore{Category: t.Category, Without: Without(schema, t.place, gold)}
 	var tallies []tallied
 	var macro, weighted []float64
 	for _, f := range files {
@@ -465,6 +479,9 @@ func (t Task) errors(category manifest.Category, by int, gold []manifest.Entry, 
 			}
 			right := len(given) == len(predicted) &&
 				!slices.ContainsFunc(given, func(c int) bool { return !slices.Contains(predicted, c) })
+			if len(e.Labels[by]) == 0 {
+				out.Without++
+			}
 			for _, l := range e.Labels[by] {
 				out.Labels[l].All++
 				if !right {
@@ -500,7 +517,11 @@ func (t Task) bias(schema manifest.Schema, tasks []Task, gold []manifest.Entry, 
 				continue
 			}
 			b.ByTrue[given[0]].count(given[0], predicted[0])
-			if by < 0 || e.Labels[by] == nil {
+			if by < 0 {
+				continue
+			}
+			if e.Labels[by] == nil {
+				b.Without++
 				continue
 			}
 			other := f.Labels[e.Key][by]

@@ -160,6 +160,7 @@ func TestBias(t *testing.T) {
 			{"F1", "Metaphor", row("F1", "Metaphor", 2, 2, 2), row("F1", "Metaphor", 0, 1, 1)},
 			{"F2", "Pun/Double meaning", row("F2", "Pun/Double meaning", 2, 3, 3), row("F2", "Pun/Double meaning", 0, 0, 0)},
 			{"F3", "Irony/Sarcasm", row("F3", "Irony/Sarcasm", 2, 2, 1), row("F3", "Irony/Sarcasm", 0, 1, 2)}},
+		Without: 1,
 	}
 	testkit.Same(t, "bias", want, s.Tasks[0].Bias)
 	if got := want.ByLabel[0].Absent.Wrong(); got != 4 {
@@ -220,6 +221,33 @@ func TestIDs(t *testing.T) {
 			t.Errorf("no file was scored against %d gold labels", len(gold))
 		}
 	}
+}
+
+// TestUnlabelled: entries without a true label are counted where they are left out: of a task, of a task of which no
+// entry has one, and of the tables by another category.
+func TestUnlabelled(t *testing.T) {
+	schema := manifest.FigSIM()
+	var tasks []Task
+	for _, name := range []string{"severity", "modality"} {
+		tasks = append(tasks, task(t, schema,
+			manifest.Task{Category: name, By: "figurative", ErrorsBy: []string{"context"}}))
+	}
+	var gold []manifest.Entry
+	p := Predictions{File: "p", Labels: Answers{}}
+	for i, labels := range [][][]int{{{0}, {1}, nil, nil, {0}}, {nil, {2}, nil, nil, nil}, {{0}, nil, nil, nil, {0}},
+		{{0}, {}, nil, nil, {0}}, {{0}, {3}, nil, nil, nil}, {nil, nil, nil, nil, nil}} {
+		gold = append(gold, manifest.Entry{Key: key(i), Labels: labels})
+		p.Labels[key(i)] = [][]int{nil, {1}, nil, {0}, nil}
+	}
+	s, err := Score(schema, tasks, gold, nil, []Predictions{p})
+	testkit.OK(t, err)
+	testkit.Same(t, "tasks of which no entry has a label", []string{"modality"}, s.Unlabelled)
+	ts := s.Tasks[0]
+	testkit.Same(t, "entries, scored, without a label, by figurative, by context", []int{6, 3, 3, 1, 2},
+		[]int{s.Entries, ts.Scored[0], ts.Without, ts.Bias.Without, ts.Errors[0].Without})
+	_, err = Score(schema, tasks[1:], gold, nil, []Predictions{p})
+	testkit.Same(t, "no task has a label", "score: none of the 6 entries has a label of modality in the release",
+		fmt.Sprint(err))
 }
 
 // TestClasses: the code and the name of a merged class mean its first label; of another label there is nothing to say.

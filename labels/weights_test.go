@@ -111,9 +111,9 @@ func TestErrors(t *testing.T) {
 	testkit.OK(t, err)
 	testkit.Same(t, "errors", []ErrorsBy{{"modality",
 		[]ErrorShare{{"M1", schema.Categories[3].Labels[0].Name, 3, 6}, {"M2", schema.Categories[3].Labels[1].Name, 0, 0},
-			{"M3", schema.Categories[3].Labels[2].Name, 0, 0}}},
+			{"M3", schema.Categories[3].Labels[2].Name, 0, 0}}, 0},
 		{"context", []ErrorShare{{"C1", schema.Categories[4].Labels[0].Name, 1, 4},
-			{"C2", schema.Categories[4].Labels[1].Name, 2, 2}}}}, s.Tasks[0].Errors)
+			{"C2", schema.Categories[4].Labels[1].Name, 2, 2}}, 0}}, s.Tasks[0].Errors)
 	if got := s.Tasks[1].Errors[1].Labels; got[0].Wrong != 4 || got[1].All != 3 {
 		t.Errorf("errors of severity by context: %+v", got)
 	}

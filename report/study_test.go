@@ -107,12 +107,12 @@ func TestStudyModels(t *testing.T) {
 		return Model{name, labels.Scores{Files: []labels.FileScore{{File: name + ".csv", Predicted: 5 - missing,
 			Missing: missing}},
 			Tasks: []labels.TaskScore{{Category: "one", Files: []string{name + ".csv"}, Scored: []int{5 - missing - none},
-				NoAnswer: []int{none},
+				NoAnswer: []int{none}, Without: 7,
 				Answered: [][]bool{answered}, MacroF1: labels.Spread{Mean: .2}, WeightedF1: labels.Spread{Mean: 1}}}}}
 	}
 	full, easy := model("full", 0, 0, true, true, true, true, true), model("easy", 3, 1, true, false, false, false, false)
 	page := writeStudy(t, Study{Models: []Model{easy, full, {Name: "none"}}})
-	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td><td class="number">%d</td><td class="number">%d</td>` +
+	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td><td class="number">7</td><td class="number">%d</td><td class="number">%d</td>` +
 		`<td class="number">20.00</td><td class="number">100.00</td><td>%s</td>`
 	for _, want := range []string{fmt.Sprintf(row, "easy", 1, 1, 3,
 		"not comparable with full, which answered other entries"), fmt.Sprintf(row, "full", 5, 0, 0, "")} {

@@ -369,6 +369,16 @@ func Compare(ctx context.Context, flag string, models []string, f Scoring) (Comp
 	return out, nil
 }
 
+// Without counts the entries that no model was scored on for a task, because the release has no label of them.
+func (c Comparison) Without(task string) int {
+	for _, m := range c.Models {
+		if of := m.Task(task); of != nil {
+			return of.Without
+		}
+	}
+	return 0
+}
+
 // areComparable reports whether all models that answer a task answer the same entries.
 func (c Comparison) areComparable(task string) bool {
 	var first *labels.TaskScore
