@@ -215,6 +215,9 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	if err != nil {
 		return asUsage(err)
 	}
+	if server.Absent != nil {
+		c.log.Warn(server.Absent.String())
+	}
 	ctx, cancel := c.untilStopped(ctx)
 	defer cancel()
 	fmt.Fprintf(c.stderr, "rehydrate: the page is at %s until you press Ctrl-C here; keep the address to yourself\n",
@@ -222,11 +225,12 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	if err := server.Serve(ctx); err != nil {
 		return err
 	}
-	return c.answer("annotate-review", reviewAnswer{server.Summary(), page.Answers})
+	return c.answer("annotate-review", reviewAnswer{server.Summary(), server.Absent, page.Answers})
 }
 
 // A reviewAnswer is what annotate review prints in the end.
 type reviewAnswer struct {
 	review.Summary
-	Answers string `json:"answers"`
+	Absent  *annotate.Absent `json:"absent,omitempty"`
+	Answers string           `json:"answers"`
 }

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"rehydrate/internal/draw"
 	"rehydrate/manifest"
@@ -60,18 +62,77 @@ type Post struct {
 	Image workspace.Image
 }
 
+// Absent are the images that are asked for and not annotated. No list is longer than maxListed.
+type Absent struct {
+	Hidden    int      `json:"not_in_dataset"` // of the release, and not kept
+	HiddenOf  []string `json:"not_in_dataset_ids,omitempty"`
+	Unknown   int      `json:"unknown"` // that the release does not have
+	UnknownOf []string `json:"unknown_ids,omitempty"`
+}
+
+const maxListed = 20
+
+// newAbsent counts ids; nil for none.
+func newAbsent(hidden, unknown []string) *Absent {
+	if len(hidden)+len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown) // they come in the order of a map
+	return &Absent{len(hidden), hidden[:min(len(hidden), maxListed)], len(unknown), unknown[:min(len(unknown), maxListed)]}
+}
+
+// String says it as messages do.
+func (a *Absent) String() string {
+	listed := func(n int, ids []string) string {
+		if len(ids) < n {
+			ids = append(slices.Clone(ids), "...")
+		}
+		return " (" + strings.Join(ids, ", ") + ")"
+	}
+	var parts []string
+	if a.Hidden > 0 {
+		parts = append(parts, fmt.Sprintf("%d not in the dataset", a.Hidden)+listed(a.Hidden, a.HiddenOf))
+	}
+	if a.Unknown > 0 {
+		parts = append(parts, fmt.Sprintf("%d unknown to the release", a.Unknown)+listed(a.Unknown, a.UnknownOf))
+	}
+	return "images of --only that are left out: " + strings.Join(parts, ", ")
+}
+
+// none is the error of a pick without any image.
+func (a *Absent) none() error {
+	if a == nil {
+		return misfit("there is no image to annotate")
+	}
+	return misfit("there is no image to annotate; %v", a)
+}
+
 // Posts returns the kept images of a workspace in the order of the sample that the seed draws: adding images moves no
-// others.
-func Posts(ctx context.Context, ws *workspace.Workspace, pick Pick) (posts []Post, err error) {
+// others. absent are those that are asked for and not among them, nil for none. Without any image the error is a
+// Misfit.
+func Posts(ctx context.Context, ws *workspace.Workspace, pick Pick) (posts []Post, absent *Absent, err error) {
+	var hidden, unknown []string
+	rest := maps.Clone(pick.Only)
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		_, asked := pick.Only[rec.Key]
+		delete(rest, rec.Key)
 		kept := rec.Result != nil && rec.Result.Outcome == manifest.Kept && rec.Image != nil
-		if kept && (asked || pick.Only == nil) {
+		switch {
+		case kept && (asked || pick.Only == nil):
 			posts = append(posts, Post{rec.Key, *rec.Image})
+		case asked:
+			hidden = append(hidden, rec.Key.String())
 		}
+	}
+	for key := range rest {
+		unknown = append(unknown, key.String())
+	}
+	absent = newAbsent(hidden, unknown)
+	if len(posts) == 0 {
+		return nil, absent, absent.none()
 	}
 	ranks := map[manifest.PostID]draw.Rank{}
 	for _, p := range posts {
@@ -80,5 +141,5 @@ func Posts(ctx context.Context, ws *workspace.Workspace, pick Pick) (posts []Pos
 	slices.SortFunc(posts, func(a, b Post) int {
 		return cmp.Or(ranks[a.ID].Compare(ranks[b.ID]), cmp.Compare(a.Key.Image, b.Key.Image))
 	})
-	return posts, nil
+	return posts, absent, nil
 }

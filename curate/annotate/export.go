@@ -39,6 +39,7 @@ type Sent struct {
 	Questions []string `json:"questions"`
 	Dataset   string   `json:"dataset"`  // its name in Argilla
 	Left      int      `json:"left_out"` // images that are in no batch
+	Absent    *Absent  `json:"absent,omitempty"`
 }
 
 // A Misfit says that an order cannot be carried out as it was given.
@@ -55,10 +56,11 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 	if err != nil {
 		return sent, err
 	}
-	posts, err := Posts(ctx, o.Workspace, o.Pick)
+	posts, absent, err := Posts(ctx, o.Workspace, o.Pick)
 	if err != nil {
 		return sent, err
 	}
+	sent.Absent = absent
 	sent.Batches = o.Batches
 	if len(o.Batches) == 0 {
 		sent.Batches = []int{len(posts)}
@@ -67,7 +69,7 @@ func Export(ctx context.Context, o Order) (Sent, error) {
 	for _, n := range sent.Batches {
 		total += n
 	}
-	if total > len(posts) || len(posts) == 0 {
+	if total > len(posts) {
 		return sent, misfit("the batches take %d images, and there are %d to annotate", total, len(posts))
 	}
 	sent.Left = len(posts) - total

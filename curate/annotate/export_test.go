@@ -104,7 +104,7 @@ func only(keys ...manifest.Key) map[manifest.Key]string {
 func TestPosts(t *testing.T) {
 	o := newOrder(t)
 	drawn := func(pick Pick) (all []string) {
-		posts, err := Posts(t.Context(), o.Workspace, pick)
+		posts, _, err := Posts(t.Context(), o.Workspace, pick)
 		testkit.OK(t, err)
 		for _, p := range posts {
 			all = append(all, p.Key.String())
@@ -120,9 +120,6 @@ func TestPosts(t *testing.T) {
 	fewer := drawn(Pick{Seed: "1", Only: only(keys[4], keys[2], keys[0])})
 	testkit.Same(t, "fewer", slices.DeleteFunc(slices.Clone(first),
 		func(id string) bool { return id == "bbbb" || id == "cccc" }), fewer)
-	if len(drawn(Pick{Seed: "1", Only: only()})) > 0 {
-		t.Error("a table that names none, and some are annotated")
-	}
 	orders := map[string]bool{}
 	for _, seed := range []string{"1", "2", "3", "4", "5"} {
 		orders[strings.Join(drawn(Pick{Seed: seed}), " ")] = true
@@ -130,6 +127,28 @@ func TestPosts(t *testing.T) {
 	if len(orders) < 3 {
 		t.Errorf("five seeds draw %v", orders)
 	}
+}
+
+// TestAbsent: what is asked for and cannot be annotated is counted and named, up to a number.
+func TestAbsent(t *testing.T) {
+	o := newOrder(t)
+	for _, test := range []struct {
+		name string
+		only map[manifest.Key]string
+		want *Absent
+	}{
+		{"all", nil, nil},
+		{"all that are asked for", only(keys[0], keys[2]), nil},
+		{"some", only(keys[0], manifest.Key{ID: "eeee"}, manifest.Key{ID: "aaaa", Image: 2}, manifest.Key{ID: "zzzz"}),
+			&Absent{Hidden: 1, HiddenOf: []string{"eeee"}, Unknown: 2, UnknownOf: []string{"aaaa/2", "zzzz"}}},
+	} {
+		_, absent, err := Posts(t.Context(), o.Workspace, Pick{Seed: "1", Only: test.only})
+		testkit.OK(t, err)
+		testkit.Same(t, test.name, test.want, absent)
+	}
+	many := make([]string, maxListed+1)
+	testkit.Same(t, "many", "images of --only that are left out: 21 unknown to the release ("+
+		strings.Repeat(", ", maxListed)+"...)", newAbsent(nil, many).String())
 }
 
 // TestNewPick: a table names what is asked for, and without one all is.
@@ -211,7 +230,7 @@ func TestExport(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o := newOrder(t)
 			o.Batches, o.Only = test.batches, test.only
-			posts, err := Posts(t.Context(), o.Workspace, o.Pick)
+			posts, _, err := Posts(t.Context(), o.Workspace, o.Pick)
 			testkit.OK(t, err)
 			sent, err := Export(t.Context(), o)
 			testkit.OK(t, err)
@@ -267,7 +286,11 @@ func TestExportRefuses(t *testing.T) {
 		{"more images than there are", func(_ *testing.T, o *Order) { o.Batches = []int{3, 3} },
 			"the batches take 6 images, and there are 5 to annotate", true},
 		{"none of the images", func(_ *testing.T, o *Order) { o.Only = only() },
-			"the batches take 0 images, and there are 0 to annotate", true},
+			"there is no image to annotate", true},
+		{"none that can be shown", func(_ *testing.T, o *Order) {
+			o.Only = only(manifest.Key{ID: "zzzz"}, manifest.Key{ID: "yyyy"}, keys[len(keys)-1])
+		}, "there is no image to annotate; images of --only that are left out: " +
+			"1 not in the dataset (" + keys[len(keys)-1].String() + "), 2 unknown to the release (yyyy, zzzz)", true},
 		{"a question that Argilla refuses", func(_ *testing.T, o *Order) { o.Scheme.Categories[0].Name = "count" },
 			"no question of Argilla may be called count", true},
 		{"a folder that holds something", func(t *testing.T, o *Order) {

@@ -46,6 +46,7 @@ type Config struct {
 // A Server is a page that is open.
 type Server struct {
 	Config
+	Absent   *annotate.Absent // nil for none
 	listener net.Listener
 	token    string
 
@@ -63,7 +64,8 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{Config: c, token: rand.Text(), asked: map[manifest.Key]bool{}, batches: map[manifest.Key]string{},
 		rested: c.Now()}
 	err := s.inWorkspace(ctx, func(ws *workspace.Workspace) error {
-		posts, err := annotate.Posts(ctx, ws, c.Pick)
+		posts, absent, err := annotate.Posts(ctx, ws, c.Pick)
+		s.Absent = absent
 		for _, p := range posts {
 			s.posts = append(s.posts, p.Key)
 		}
