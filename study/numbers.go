@@ -237,8 +237,18 @@ func (n *numberReader) end() (Numbers, error) {
 			Hint: "write thousands without a point, and decimals with one"})
 	case none:
 		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1,
-			Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()),
-			Hint:    "each line is an entry: its id, and a number in each further column"})
+			Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()) +
+				spoilt(n.out.Others),
+			Hint: "each line is an entry: its id, and a number in each further column"})
 	}
 	return n.out, nil
+}
+
+// spoilt says where columns hold what is no number, of a few of them; "" for none.
+func spoilt(columns []OtherColumn) string {
+	said := ""
+	for _, c := range columns[:min(len(columns), 5)] {
+		said += "; " + table.Quote(c.Name) + ": " + OtherText(c)
+	}
+	return said
 }

@@ -55,6 +55,9 @@ func TestReadNumbers(t *testing.T) {
 			`{"id":"abc","a":1}` + "\n" + `{"id":"abd","b":true,"a":null,"c":[1],"d":{}}` + "\n" + `{"id":"abe","b":"2"}`,
 			`a: abc=1 abd=- abe=-; b: abc=- abd=1 abe=2; not c (2); not d (2)`},
 		{"none.csv", "", "id,text\nabc,x\n", "none.csv:1:0 no column of numbers was found"},
+		{"none.csv", "", "id,a,b\nabc,1,\nabd,inf,\n",
+			`none.csv:1:0 no column of numbers was found; the columns are "id", "a", "b"; ` +
+				`"a": a text on line 3; "b": it has no value at all`},
 		{"no-id.csv", "", "a,b\n1,2\n", "no-id.csv:1:0 no column of post ids was found"},
 		{"no-id.csv", "key", "id,b\nabc,2\n", `no-id.csv:1:0 it lacks the column "key"; the columns are "id", "b"`},
 		{"twice.csv", "", "id,a\nabc,1\nt3_abc,2\n", "twice.csv:3:1 abc is already on line 2"},
