@@ -77,6 +77,9 @@ type Open struct {
 // noLabel is what an open question has for the answer that no label applies, where no label of the category says so.
 const noLabel = "no label"
 
+// noAnswer is what the table of open questions has where nobody answered.
+const noAnswer = "no answer"
+
 // Why a question is open.
 const (
 	differ = "differ"
@@ -323,7 +326,8 @@ func (m *Merged) writeOpen(w io.Writer) error {
 				said = append(said, labels.Annotator(i)+": "+codes)
 			}
 		}
-		rows[len(rows)-1][slices.Index(rows[0], o.Category)] = csvcell.Cell(strings.Join(said, "; "))
+		// An empty cell is a question that is not open.
+		rows[len(rows)-1][slices.Index(rows[0], o.Category)] = csvcell.Cell(cmp.Or(strings.Join(said, "; "), noAnswer))
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

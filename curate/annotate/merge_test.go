@@ -226,6 +226,19 @@ func TestMergeAgreement(t *testing.T) {
 	testkit.Same(t, "why there is none", "agreement takes two annotators, and there is 1", m.Without)
 }
 
+// TestMergeNobody: a question that nobody answered is told apart from one that is not open.
+func TestMergeNobody(t *testing.T) {
+	const half = `{"id":"aaaa","mood":null,"tags":["X"]}` + "\n"
+	r := newRound(t, half, half)
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	name, err := m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+	testkit.OK(t, err)
+	open, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,no answer,\n", string(open))
+}
+
 // TestMergeOpen: the open questions are a table, an entry a line, which goes when they are answered. A file of
 // somebody's own stays.
 func TestMergeOpen(t *testing.T) {
