@@ -96,7 +96,7 @@ func Files(ctx context.Context, paths []string, o Options) (*Draft, error) {
 	}
 	o.Known = withField(o.Known)
 	g := &guesser{Options: o, names: make(map[string]bool), whyLeft: make(map[string]string), notes: bare,
-		separators: make(map[string]string), skipped: skipped}
+		separators: make(map[string]string), skipped: skipped, warnings: []string{}}
 	isTable := files[0].Format == manifest.CSV || files[0].Format == manifest.TSV
 	g.headed, g.bare = isTable && !files[0].Bare, isTable && files[0].Bare
 	rows, err := g.draw(ctx, source, files[0].Path)
