@@ -110,7 +110,14 @@ func (m *matcher) check(name string) {
 	if name == "" || m.hasKeys() || slices.Contains(m.header, name) {
 		return
 	}
-	hint := "its columns are " + QuotedList(m.header)
+	for _, unread := range m.unread {
+		if unread.Name == name {
+			m.toml.Add(m.named[name], fmt.Sprintf("column %s cannot be used: %s", table.Quote(name), unread.Why()),
+				table.ReadTypes)
+			return
+		}
+	}
+	hint := "its columns are " + ListColumns(m.header, m.unread)
 	if near := Nearest(name, m.header); near != "" {
 		hint = "did you mean " + table.Quote(near) + "?"
 	}
@@ -133,6 +140,15 @@ func (m *matcher) lacks(categories []Category) {
 	}
 }
 
+// ListColumns lists the columns of a file for a message, and says which are not read.
+func ListColumns(columns []string, unread []Unread) string {
+	text := QuotedList(columns)
+	for _, u := range unread {
+		text += fmt.Sprintf("; not %s: %s", table.Quote(u.Name), u.Why())
+	}
+	return text
+}
+
 func (m *matcher) missing(message, key string) {
 	file := m.ManifestPath
 	if strings.ContainsFunc(file, unicode.IsSpace) {
@@ -152,7 +168,7 @@ func (m *matcher) missing(message, key string) {
 	case m.toml != nil:
 		hint = fmt.Sprintf(`name it in release.toml, under [columns]: %s = "..."`, key)
 	}
-	message += "; the columns are " + QuotedList(m.header)
+	message += "; the columns are " + ListColumns(m.header, m.unread)
 	m.problems = append(m.problems, Problem{File: m.ManifestPath, Line: 1, Message: message, Hint: hint})
 }
 

@@ -193,7 +193,8 @@ type Rows struct {
 	columns []string
 	index   map[string]int
 	met     []bool // whether any row had the column
-	from    []int  // column of the source -> column, -1 for one that is not wanted
+	unread  []Unread
+	from    []int // column of the source -> column, -1 for one that is not wanted
 	cells   []Cell
 }
 
@@ -219,6 +220,9 @@ func (m *Rows) column(name string) int {
 
 // Columns gives the columns of the files so far, in the order in which they were met; a record of JSON can add some.
 func (m *Rows) Columns() []string { return m.columns }
+
+// Unread gives the columns of the files so far whose values cannot be read, and which are not among Columns for them.
+func (m *Rows) Unread() []Unread { return m.unread }
 
 // file is the one that the last row stood in.
 func (m *Rows) file() inputFile { return m.release.files[m.next-1] }
@@ -290,6 +294,7 @@ func (m *Rows) openParquet(in inputFile) error {
 	p, err := m.release.options.OpenParquet(in.path, m.want)
 	if err == nil {
 		m.source, m.closer = table.NewParquet(p), p
+		m.unread = append(m.unread, p.Unread()...)
 	}
 	return err
 }

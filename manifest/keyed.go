@@ -65,6 +65,9 @@ func OpenKeyed(path, id string, o Options) (*Keyed, error) {
 // Columns gives the columns so far; a record of JSON can add some.
 func (k *Keyed) Columns() []string { return k.rows.Columns() }
 
+// Unread gives the columns whose values cannot be read, and which are not among Columns for them.
+func (k *Keyed) Unread() []Unread { return k.rows.Unread() }
+
 // ID is the column of ids.
 func (k *Keyed) ID() string { return k.id }
 

@@ -21,6 +21,7 @@ type (
 type (
 	Cell      = table.Cell
 	RowReader = table.RowReader
+	Unread    = table.Unread
 	Format    = table.Format
 )
 

@@ -67,6 +67,7 @@ type Release struct {
 	columns map[string]string   // fieldNames and categories -> column; "" = none
 	oneHot  map[string][]string // category -> column by label, "" = none
 	asides  []string            // columns beside fields and categories that are read
+	unread  []Unread            // columns of the first file whose values cannot be read
 	named   map[string]string   // column -> the key of release.toml that names it
 }
 
@@ -348,6 +349,7 @@ func (r *Release) readHeader(toml []byte) ([]string, error) {
 	}
 	defer rows.Close()
 	if !r.hasKeys() {
+		r.unread = rows.Unread()
 		return rows.source.Columns(), nil
 	}
 	// What is wrong with these lines is for the check to say, unless no key is found.

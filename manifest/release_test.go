@@ -233,6 +233,16 @@ func TestParquetManifest(t *testing.T) {
 		t.Errorf("columns asked for (-want +got):\n%s", diff)
 	}
 
+	unread := parquet("id,split,figurative,related_content,modality,context,severity:map", nil)
+	_, err = Open(path, unread)
+	wantPlaces(t, "", err, `a.parquet:1:0 a file without release.toml needs FigSIM's columns, and this one lacks severity; `+
+		`the columns are "id", "split", "figurative", "related_content", "modality", "context"; not "severity": its `+
+		`Parquet type, map, is not read`)
+	named := folder(t, map[string]string{"a.parquet": "any",
+		"release.toml": "name = \"x\"\nmanifest = \"a.parquet\"\n[columns]\nid = \"key\"\n"})
+	_, err = Open(named, parquet("key:map,label", nil))
+	wantPlaces(t, "", err, `release.toml:4:1 column "key" cannot be used: its Parquet type, map, is not read`)
+
 	broken := errors.New("page is corrupt")
 	r, err = Open(path, parquet(columns, broken, rows[0]))
 	if list, err = entries(t, r, err); len(list) != 1 || !errors.Is(err, broken) ||

@@ -203,6 +203,8 @@ func (f Grouping) choose(numbers Numbers) ([]labels.Feature, error) {
 // OtherText says what is in a column that does not hold numbers.
 func OtherText(c OtherColumn) string {
 	switch {
+	case c.Unread != "":
+		return manifest.Unread{Name: c.Name, Type: c.Unread}.Why()
 	case c.Line == 0:
 		return "it has no value at all"
 	case c.Thousands:

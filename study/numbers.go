@@ -43,7 +43,8 @@ type OtherColumn struct {
 	Name string `json:"name"`
 	Line int    `json:"line"` // 0 for a column without any value
 	// Thousands is true for numbers whose points may part thousands, because others of the file have a decimal comma.
-	Thousands bool `json:"thousands,omitempty"`
+	Thousands bool   `json:"thousands,omitempty"`
+	Unread    string `json:"unread,omitempty"` // the type of a Parquet column whose values cannot be read
 }
 
 const (
@@ -87,7 +88,7 @@ func ReadColumn(ctx context.Context, path, column string, o manifest.Options) (m
 	})
 	if err == nil && !met {
 		err = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column),
-			Hint: "its columns are " + manifest.QuotedList(rows.Columns())})
+			Hint: "its columns are " + manifest.ListColumns(rows.Columns(), rows.Unread())})
 	}
 	return out, err
 }
@@ -114,12 +115,16 @@ type numberCells struct {
 // column makes the next column of the file, with nothing in the rows that were read.
 func (n *numberReader) column() numberCells {
 	name := n.rows.Columns()[len(n.columns)]
-	c := numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)),
-		skip: name == "" || name == n.rows.ID(), tells: manifest.AnswerNamed(name)}
-	for _, field := range manifest.Fields()[manifest.FieldSplit:] {
-		c.skip = c.skip || slices.Contains(field.Names(), manifest.FoldColumn(name))
-	}
-	return c
+	return numberCells{values: slices.Repeat([]float64{math.NaN()}, len(n.out.Keys)), skip: n.skips(name),
+		tells: manifest.AnswerNamed(name)}
+}
+
+// skips reports whether a column is none of features, whatever it holds.
+func (n *numberReader) skips(name string) bool {
+	return name == "" || name == n.rows.ID() ||
+		slices.ContainsFunc(manifest.Fields()[manifest.FieldSplit:], func(field manifest.Field) bool {
+			return slices.Contains(field.Names(), manifest.FoldColumn(name))
+		})
 }
 
 func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
@@ -226,6 +231,11 @@ func (n *numberReader) end() (Numbers, error) {
 			n.out.Written = append(n.out.Written, c.wrote)
 		}
 	}
+	for _, u := range n.rows.Unread() {
+		if !n.skips(u.Name) {
+			n.out.Others = append(n.out.Others, OtherColumn{Name: u.Name, Unread: u.Type})
+		}
+	}
 	thousands := slices.IndexFunc(n.out.Others, func(c OtherColumn) bool { return c.Thousands })
 	none := len(n.out.Columns) == 0
 	switch {
@@ -237,8 +247,8 @@ func (n *numberReader) end() (Numbers, error) {
 			Hint: "write thousands without a point, and decimals with one"})
 	case none:
 		return Numbers{}, table.One(&manifest.Problem{File: n.path, Line: 1,
-			Message: "no column of numbers was found; the columns are " + manifest.QuotedList(n.rows.Columns()) +
-				spoilt(n.out.Others),
+			Message: "no column of numbers was found; the columns are " +
+				manifest.ListColumns(n.rows.Columns(), n.rows.Unread()) + spoilt(n.out.Others),
 			Hint: "each line is an entry: its id, and a number in each further column"})
 	}
 	return n.out, nil

@@ -75,6 +75,24 @@ func TestReadNumbers(t *testing.T) {
 	}
 }
 
+// TestReadNumbersUnread names the columns of a Parquet whose values are not read, but not what is no feature anyway.
+func TestReadNumbersUnread(t *testing.T) {
+	file := tabletest.File(t, "f.parquet", "any")
+	o := manifest.Options{OpenParquet: tabletest.Parquet("id,a,image:struct,notes:map", nil,
+		[]manifest.Cell{tabletest.Text("abc"), tabletest.Text("1.5")})}
+	got, err := ReadNumbers(t.Context(), file, "", o)
+	if err != nil || numbersText(got) != "a: abc=1.5; not notes (0)" ||
+		OtherText(got.Others[0]) != "its Parquet type, map, is not read" {
+		t.Errorf("%v, got %s, %+v", err, numbersText(got), got.Others)
+	}
+	_, err = ReadColumn(t.Context(), file, "notes", o)
+	if p, ok := errors.AsType[*manifest.Problems](err); !ok || p.List[0].Hint !=
+		`its columns are "id", "a"; not "image": its Parquet type, struct, is not read; `+
+			`not "notes": its Parquet type, map, is not read` {
+		t.Errorf("a column that is not read: %v", err)
+	}
+}
+
 // TestYesNo: a column is yes or no where it is written in such words, and not where its numbers are 0 and 1.
 func TestYesNo(t *testing.T) {
 	text := "id,words,digits,both,mixed,spaced\nabc,true,1,yes,yes,No\nabd,no,0,1,,\nabe,,1,no,2, yes \n"

@@ -897,6 +897,8 @@ func (d *guesser) refuseKept() (message, hint string) {
 		case slices.ContainsFunc(d.guesses, func(g columnGuess) bool { return g.Column == name }):
 		case c.filled == 0 && !c.odd:
 			return "--keep names column " + table.Quote(name) + ", and all its cells are empty", "leave the flag out"
+		case c.unread != "":
+			return "--keep names column " + table.Quote(name) + ", which cannot be kept: " + c.unread, table.ReadTypes
 		case c.faulty:
 			return fmt.Sprintf("--keep names column %s, which cannot be kept: the value at %s %s",
 					table.Quote(name), c.oddAt, c.whyOdd),
@@ -1009,6 +1011,10 @@ func (c *surveyed) repeats() bool {
 func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	at, fault := c.nearlyLabels(d.separator, "")
 	switch {
+	case c.unread != "" && c.filled > 0:
+		return c.unread, "has values that are not read, in one of the files: " + c.unread
+	case c.unread != "":
+		return c.unread, ""
 	case c.rowNumbers():
 		return "it numbers the rows", ""
 	case c.dates() && c.kind() == manifest.TypeText:

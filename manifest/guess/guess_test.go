@@ -565,6 +565,42 @@ func TestInitDataset(t *testing.T) {
 	written(t, d, o)
 }
 
+// TestInitUnread names the columns of a Parquet whose values are not read, and keeps none of them.
+func TestInitUnread(t *testing.T) {
+	rows := [][]manifest.Cell{{text("abc"), text("sad")}, {text("abd"), text("glad")}}
+	o := Options{Options: parquet("id,mood,image:struct,split:map,author:map", nil, rows...)}
+	d, err := initFiles(t, o, file(t, "a.parquet", "any"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`id is column "id": 2 of 2 values are post ids`,
+		`image has no column: column "image" has the name, but other values`,
+		`category mood (single) is "mood": 2 different values in 2 cells`,
+		`not used: "image": its Parquet type, struct, is not read`, `not used: "split": its Parquet type, map, is not read`,
+		`not used: "author": it is about people`}
+	if diff := cmp.Diff(want, d.Notes); diff != "" {
+		t.Errorf("the notes (-want +got):\n%s", diff)
+	}
+	o.Keep = []string{"split"}
+	_, err = initFiles(t, o, file(t, "a.parquet", "any"))
+	wantPlaces(t, "", err, `a.parquet:1:0 --keep names column "split", which cannot be kept: its Parquet type, map, is `+
+		"not read")
+
+	// One file has values, and another one none that are read.
+	readers := map[string]manifest.OpenParquet{"a.parquet": parquet("id,mood", nil, rows...).OpenParquet,
+		"b.parquet": parquet("id,mood:map", nil, []manifest.Cell{text("abe")}).OpenParquet}
+	o = Options{Options: manifest.Options{OpenParquet: func(path string, want []string) (manifest.RowReader, error) {
+		return readers[filepath.Base(path)](path, want)
+	}}}
+	d, err = initFiles(t, o, folder(t, map[string]string{"a.parquet": "any", "b.parquet": "any"}))
+	if err != nil || !slices.Contains(d.Notes, `not used: "mood": its Parquet type, map, is not read`) ||
+		!slices.ContainsFunc(d.Warnings, func(w string) bool {
+			return strings.Contains(w, `column "mood" has values that are not read, in one of the files: `)
+		}) {
+		t.Errorf("%v, notes %q, warnings %q", err, d.Notes, d.Warnings)
+	}
+}
+
 // TestInitFiles makes one manifest of several files, whose names say the splits.
 func TestInitFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"multimodal_train.tsv": "id\tmood\nabc\tsad\n",

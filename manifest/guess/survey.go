@@ -56,6 +56,7 @@ type surveyed struct {
 	emptyAt, oddAt place
 	whyOdd         string       // to go on from "the value"
 	faulty         bool         // the first odd one cannot be used, or has lost a part of itself
+	unread         string       // why its values are not read, in one of the files or all; "" where they are
 	here           func() place // of the present cell
 
 	style     value.Style // of its numbers
@@ -457,6 +458,9 @@ func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.
 			columns = append(columns, c)
 		}
 		if err == io.EOF {
+			for _, unread := range in.Unread() {
+				columns = meetUnread(columns, unread)
+			}
 			for _, c := range columns {
 				c.readLists()
 				c.ordinary = c.isOrdinary(o.Known)
@@ -484,6 +488,16 @@ func survey(ctx context.Context, in *manifest.Rows, o Options, without manifest.
 		differ.add(columns)
 	}
 	return nil, nil, 0, ctx.Err()
+}
+
+// meetUnread marks the column of that name, which is a new one where no file has values of it.
+func meetUnread(columns []*surveyed, unread manifest.Unread) []*surveyed {
+	i := slices.IndexFunc(columns, func(c *surveyed) bool { return c.name == unread.Name })
+	if i < 0 {
+		i, columns = len(columns), append(columns, &surveyed{name: unread.Name, place: len(columns)})
+	}
+	columns[i].odd, columns[i].faulty, columns[i].unread = true, true, unread.Why()
+	return columns
 }
 
 // findThousands finds the columns whose points may part thousands: other numbers of the file have a decimal comma, or

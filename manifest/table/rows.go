@@ -26,8 +26,19 @@ type RowReader interface {
 	// Next gives the next row, one cell per column, valid until the call after; io.EOF at the end. After a *Problem
 	// the next row can be asked for; any other error is final. A value that cannot be used has a Fault in its cell.
 	Next() ([]Cell, error)
+	// Unread gives the columns of the file that are not among Columns, for nothing here reads their type.
+	Unread() []Unread
 	Close() error
 }
+
+// An Unread is a column of a Parquet whose values cannot be read.
+type Unread struct{ Name, Type string }
+
+// Why says why there are no values, to go on from the column's name.
+func (u Unread) Why() string { return "its Parquet type, " + u.Type + ", is not read" }
+
+// ReadTypes is what to do about an Unread.
+const ReadTypes = "write it as text, numbers, booleans, times or lists of them"
 
 // A Cell is one value of a row.
 type Cell struct {

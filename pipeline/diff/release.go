@@ -117,7 +117,8 @@ type entryReader struct {
 	stop    func()
 }
 
-func (r *entryReader) Columns() []string { return r.columns }
+func (r *entryReader) Columns() []string         { return r.columns }
+func (r *entryReader) Unread() []manifest.Unread { return nil }
 
 func (r *entryReader) Next() ([]manifest.Cell, error) {
 	e, err, more := r.next()

@@ -67,13 +67,15 @@ func WantPlaces(t testing.TB, name string, err error, want ...string) {
 // parquet gives the rows that it holds.
 type parquet struct {
 	columns []string
+	unread  []table.Unread
 	rows    [][]table.Cell
 	err     error // after the rows, instead of io.EOF
 	next    int
 }
 
-func (f *parquet) Columns() []string { return f.columns }
-func (f *parquet) Close() error      { return nil }
+func (f *parquet) Columns() []string      { return f.columns }
+func (f *parquet) Unread() []table.Unread { return f.unread }
+func (f *parquet) Close() error           { return nil }
 func (f *parquet) Next() ([]table.Cell, error) {
 	if f.next == len(f.rows) && f.err == nil {
 		return nil, io.EOF
@@ -86,10 +88,18 @@ func (f *parquet) Next() ([]table.Cell, error) {
 }
 
 // Parquet gives what opens a Parquet file with these columns, separated by commas, and rows; err comes after them, nil
-// for none.
+// for none. notes:map is a column of a type that is not read.
 func Parquet(columns string, err error, rows ...[]table.Cell) func(string, []string) (table.RowReader, error) {
 	return func(string, []string) (table.RowReader, error) {
-		return &parquet{columns: strings.Split(strings.TrimSpace(columns), ","), rows: rows, err: err}, nil
+		f := &parquet{rows: rows, err: err}
+		for column := range strings.SplitSeq(strings.TrimSpace(columns), ",") {
+			if name, typ, unread := strings.Cut(column, ":"); unread {
+				f.unread = append(f.unread, table.Unread{Name: name, Type: typ})
+			} else {
+				f.columns = append(f.columns, name)
+			}
+		}
+		return f, nil
 	}
 }
 

@@ -200,6 +200,9 @@ type Column struct {
 	list     bool // a row may have several values
 	nested   bool // the column at the top is neither a value nor a list of values
 	optional bool // the column at the top may be null
+	null     bool // the file says that there is no value in it
+	text     writer
+	fraction bool // its values are numbers with one
 }
 
 // columnsOf lists what has values in a column at the top of a file's layout, in the file's order.
@@ -214,11 +217,15 @@ func columnsOf(top *parquet.Column) (columns []*Column) {
 			(depth == 2 || depth == 3 && !leaf.Repeated())
 		switch {
 		case !top.Leaf() && !isList:
-			c.Type, c.nested = "struct", true
+			c.Type, c.nested = groupOf(top), true
 		case c.list:
 			c.Type = "list of " + c.Type
 		}
 		logical := typ.LogicalType()
+		if logical != nil {
+			_, c.null = logical.Value.(*format.NullType)
+		}
+		c.text, c.fraction = asText(typ)
 		c.Bytes = kind == parquet.ByteArray && !c.list
 		c.Text = c.Bytes && (logical != nil && logical.Value != nil || logical == nil && typ.ConvertedType() != nil)
 		c.Valued = kind == parquet.ByteArray || kind == parquet.FixedLenByteArray ||
@@ -226,6 +233,32 @@ func columnsOf(top *parquet.Column) (columns []*Column) {
 		columns = append(columns, c)
 	}
 	return columns
+}
+
+// groupOf says for people what a column is that is neither a value nor a list of values.
+func groupOf(top *parquet.Column) string {
+	if logical := top.Type().LogicalType(); logical != nil {
+		switch logical.Value.(type) {
+		case *format.MapType:
+			return "map"
+		case *format.ListType:
+			return "list of lists or structs"
+		}
+	}
+	return "struct"
+}
+
+// isRead reports whether Cells gives the column's values as cells.
+func (c *Column) isRead() bool { return !c.nested && (c.null || c.text != nil) }
+
+// Unread names the columns whose values Cells does not give, each with its type, in the file's order.
+func (f *File) Unread() (all []manifest.Unread) {
+	for _, c := range f.Columns {
+		if !c.isRead() {
+			all = append(all, manifest.Unread{Name: c.Top, Type: c.Type})
+		}
+	}
+	return slices.Compact(all) // a struct has several columns
 }
 
 // leaves are the columns in c that have values, or c itself.

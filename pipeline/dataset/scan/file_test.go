@@ -121,8 +121,8 @@ func TestLists(t *testing.T) {
 	}
 	testkit.Same(t, "types", map[string]string{"bare": "list of string", "newer": "list of string",
 		"null": "list of string", "older": "list of string",
-		"deep": "struct", "lists": "struct", "map": "struct", "single": "struct", "structs": "struct",
-		"within": "struct"}, types)
+		"deep": "list of lists or structs", "lists": "list of lists or structs", "map": "map", "single": "struct",
+		"structs": "struct", "within": "struct"}, types)
 }
 
 // TestTwins reads both of two columns that have one name: a row could be hidden in the second.

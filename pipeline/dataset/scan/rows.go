@@ -3,6 +3,7 @@ package scan
 import (
 	"fmt"
 	"io"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +22,9 @@ const (
 	maxListItems = 10_000
 )
 
-// OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, booleans
-// ("true", "false"), times (RFC 3339) and lists of them; columns of any other kind (an image, a map) are left out of
-// Columns. Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and
+// OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, decimals,
+// booleans ("true", "false"), times (RFC 3339), dates, times of day, UUIDs and lists of them; columns of any other kind
+// (an image, a map) are left out of Columns, and Unread names them. Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and
 // WriteParquet have it, its cells hold the names of the labels, and null for -1, which datasets writes for no label.
 // Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
 //
@@ -42,12 +43,11 @@ func (f *File) Cells(want []string) (manifest.RowReader, error) {
 	f.guard.most = mostOfTable
 	t, features := &table{File: f}, f.Features()
 	for _, c := range f.Columns {
-		text := asText(c.leaf.Type())
-		if c.nested || text == nil {
+		if !c.isRead() {
 			continue
 		}
-		if want == nil || slices.Contains(want, c.Top) {
-			t.columns = append(t.columns, textColumn{f.read(c), len(t.row), features[c.Top].Labels(), text})
+		if text := c.text; text != nil && (want == nil || slices.Contains(want, c.Top)) {
+			t.columns = append(t.columns, textColumn{f.read(c), len(t.row), features[c.Top].Labels()})
 		}
 		// Every column has its place among the cells, also those that are not read.
 		t.names, t.row = append(t.names, c.Top), append(t.row, manifest.Cell{Null: true})
@@ -74,7 +74,6 @@ type textColumn struct {
 	*cursor
 	at     int      // its place in a row
 	labels []string // the names of its numbers; nil for none
-	text   func(parquet.Value) string
 }
 
 // Close closes the file.
@@ -109,47 +108,149 @@ func (t *table) Next() ([]manifest.Cell, error) {
 	return t.row, err
 }
 
-// asText returns how values of a type are written as text, nil where they cannot be.
-func asText(t parquet.Type) func(parquet.Value) string {
+// A writer gives a value as text, or says why it cannot be used, to go on from "the value".
+type writer func(parquet.Value) (text, fault string)
+
+// always is a writer of values that can all be used.
+func always(text func(parquet.Value) string) writer {
+	return func(v parquet.Value) (string, string) { return text(v), "" }
+}
+
+// asText returns how values of a type are written as text, nil where they cannot be, and whether they are numbers with
+// a fraction.
+func asText(t parquet.Type) (text writer, fraction bool) {
 	kind, unsigned := t.Kind(), false
 	if lt := t.LogicalType(); lt != nil {
 		switch lt := lt.Value.(type) {
 		case nil, *format.StringType, *format.EnumType, *format.JsonType:
 		case *format.IntType:
 			unsigned = !lt.IsSigned
+		case *format.DecimalType:
+			return decimal(kind, int(lt.Scale)), lt.Scale > 0
+		case *format.UUIDType:
+			return always(func(v parquet.Value) string {
+				hex := fmt.Sprintf("%032x", v.ByteArray())
+				return strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-")
+			}), false
+		case *format.DateType:
+			return always(func(v parquet.Value) string {
+				return time.Unix(0, 0).UTC().AddDate(0, 0, int(v.Int32())).Format(time.DateOnly)
+			}), false
+		case *format.TimeType:
+			return timeOfDay(kind, unitOf(lt.Unit)), false
 		case *format.TimestampType:
 			at := time.UnixMilli
-			switch lt.Unit.Value.(type) {
-			case *format.MilliSeconds:
-			case *format.MicroSeconds:
+			switch unitOf(lt.Unit) {
+			case time.Microsecond:
 				at = time.UnixMicro
-			default: // nanoseconds
+			case time.Nanosecond:
 				at = func(n int64) time.Time { return time.Unix(0, n) }
 			}
 			form := manifest.TimeForm
-			if !lt.IsAdjustedToUTC { // nobody says in which time zone it stands
-				form = strings.TrimSuffix(form, "Z")
+			if !lt.IsAdjustedToUTC {
+				form = nowhere
 			}
-			return func(v parquet.Value) string { return at(v.Int64()).UTC().Format(form) }
+			return always(func(v parquet.Value) string { return at(v.Int64()).UTC().Format(form) }), false
 		default:
-			return nil
+			return nil, false
 		}
 	}
 	switch {
 	case kind == parquet.Int32 && unsigned:
-		return func(v parquet.Value) string { return strconv.FormatUint(uint64(v.Uint32()), 10) }
+		text = always(func(v parquet.Value) string { return strconv.FormatUint(uint64(v.Uint32()), 10) })
 	case kind == parquet.Int64 && unsigned:
-		return func(v parquet.Value) string { return strconv.FormatUint(v.Uint64(), 10) }
+		text = always(func(v parquet.Value) string { return strconv.FormatUint(v.Uint64(), 10) })
 	case kind == parquet.Float:
-		return func(v parquet.Value) string { return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32) }
+		return always(func(v parquet.Value) string {
+			return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32)
+		}), true
 	case kind == parquet.Double:
-		return func(v parquet.Value) string { return strconv.FormatFloat(v.Double(), 'f', -1, 64) }
+		return always(func(v parquet.Value) string { return strconv.FormatFloat(v.Double(), 'f', -1, 64) }), true
 	case kind == parquet.ByteArray: // one byte more than is taken is enough to refuse it
-		return func(v parquet.Value) string { return string(v.ByteArray()[:min(len(v.ByteArray()), maxCellBytes+1)]) }
+		text = always(func(v parquet.Value) string {
+			return string(v.ByteArray()[:min(len(v.ByteArray()), maxCellBytes+1)])
+		})
+	case kind == parquet.Int96: // as older programs write times
+		text = always(func(v parquet.Value) string {
+			words := v.Int96() // nanoseconds of the day, and the Julian day
+			days, ns := int64(words[2])-julianOf1970, int64(words[1])<<32|int64(words[0])
+			return time.Unix(days*24*60*60, ns).UTC().Format(nowhere)
+		})
 	case kind == parquet.Boolean, kind == parquet.Int32, kind == parquet.Int64:
-		return parquet.Value.String
+		text = always(parquet.Value.String)
 	}
-	return nil
+	return text, false
+}
+
+// nowhere is how a time is written of which nobody says in which time zone it stands.
+var nowhere = strings.TrimSuffix(manifest.TimeForm, "Z")
+
+const julianOf1970 = 2440588
+
+func unitOf(u format.TimeUnit) time.Duration {
+	switch u.Value.(type) {
+	case *format.MilliSeconds:
+		return time.Millisecond
+	case *format.MicroSeconds:
+		return time.Microsecond
+	}
+	return time.Nanosecond
+}
+
+// timeOfDay writes times as 15:04:05. Many programs say UTC of each, whatever it is.
+func timeOfDay(kind parquet.Kind, unit time.Duration) writer {
+	return func(v parquet.Value) (text, fault string) {
+		n := v.Int64()
+		if kind == parquet.Int32 {
+			n = int64(v.Int32())
+		}
+		if n < 0 || n >= int64(24*time.Hour/unit) {
+			return "", "is no time of a day"
+		}
+		return time.Unix(0, 0).UTC().Add(time.Duration(n) * unit).Format("15:04:05.999999999"), ""
+	}
+}
+
+// The largest decimals that databases have fit.
+const (
+	maxDecimalBytes = 32
+	maxDecimalScale = 76
+)
+
+// decimal writes decimals without zeros at their end: 1.50 is the number that a DOUBLE gives as 1.5. nil for a scale
+// that no number has.
+func decimal(kind parquet.Kind, scale int) writer {
+	if scale < 0 || scale > maxDecimalScale {
+		return nil
+	}
+	return func(v parquet.Value) (text, fault string) {
+		n := new(big.Int)
+		switch kind {
+		case parquet.Int32:
+			n.SetInt64(int64(v.Int32()))
+		case parquet.Int64:
+			n.SetInt64(v.Int64())
+		default:
+			b := v.ByteArray()
+			if len(b) > maxDecimalBytes {
+				return "", fmt.Sprintf("is a decimal of more than %d bytes", maxDecimalBytes)
+			}
+			n.SetBytes(b)
+			if len(b) > 0 && b[0] > 0x7f { // in two's complement
+				n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+			}
+		}
+		sign, digits := "", new(big.Int).Abs(n).String()
+		if n.Sign() < 0 {
+			sign = "-"
+		}
+		if scale == 0 {
+			return sign + digits, ""
+		}
+		digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
+		whole, rest := digits[:len(digits)-scale], digits[len(digits)-scale:]
+		return sign + strings.TrimSuffix(whole+"."+strings.TrimRight(rest, "0"), "."), ""
+	}
 }
 
 // take adds a value to a cell, or says why it cannot be used.
@@ -170,8 +271,10 @@ func (c *textColumn) take(cell *manifest.Cell, v parquet.Value) (fault string) {
 	case len(cell.List) == maxListItems:
 		return fmt.Sprintf("is a list of more than %d items", maxListItems)
 	}
-	text := c.text(v)
+	text, fault := c.text(v)
 	switch {
+	case fault != "":
+		return fault
 	case c.labels != nil && !c.list && text == "-1":
 		cell.Null = true
 		return ""
@@ -187,7 +290,7 @@ func (c *textColumn) take(cell *manifest.Cell, v parquet.Value) (fault string) {
 		text = c.labels[n]
 	}
 	// A number of floating point may have been an id once, before some program took it for a number.
-	cell.Float = v.Kind() == parquet.Float || v.Kind() == parquet.Double
+	cell.Float = c.fraction
 	if c.list {
 		cell.List = append(cell.List, text)
 	} else {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/internal/testkit"
@@ -154,7 +155,7 @@ func TestOpenManifestDuckDB(t *testing.T) {
 			t.Errorf("%s %s: %v", codec, version, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{"id", "split", "image", "F1", "labels", "half"}, got.Columns); diff != "" ||
+		if diff := cmp.Diff([]string{"id", "split", "image", "F1", "labels", "half", "day"}, got.Columns); diff != "" ||
 			len(got.Rows) != 5000 {
 			t.Fatalf("%s %s: %d rows, columns (-want +got):\n%s", codec, version, len(got.Rows), diff)
 		}
@@ -162,7 +163,7 @@ func TestOpenManifestDuckDB(t *testing.T) {
 			want := []manifest.Cell{{Text: fmt.Sprint("id", i)}, {Text: []string{"train", "test", ""}[i%3], Null: i%3 == 2},
 				{Text: fmt.Sprint(i)},
 				{Text: fmt.Sprint(i%2 == 0)}, {IsList: true, Null: i%5 == 0},
-				{Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0"), Float: true}}
+				{Text: strings.TrimSuffix(fmt.Sprintf("%.1f", float64(i)/2), ".0"), Float: true}, {Text: "2024-01-01"}}
 			if i%5 > 0 {
 				want[4].List = []string{"L0", "L1", "L2"}[:i%4]
 			}
@@ -495,6 +496,75 @@ func TestClassLabels(t *testing.T) {
 			if diff := cmp.Diff(want[i], got, exported); diff != "" || err != nil {
 				t.Errorf("%.20q, row %d: %v (-want +got)\n%s", text, i, err, diff)
 			}
+		}
+	}
+}
+
+// Values of the types that databases have, in files of another writer, and the columns that are not read.
+func TestOpenManifestTypes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.parquet")
+	var none []struct{}
+	duckdb.Query(t, &none, `COPY (SELECT 1.50::DECIMAL(4, 2) AS small, -0.05::DECIMAL(18, 2) AS middle,
+		-12345678901234567890.123::DECIMAL(38, 3) AS large, 100::DECIMAL(9, 0) AS whole, [1.5, NULL]::DECIMAL(4, 1)[] AS holes,
+		[1.5, -2]::DECIMAL(4, 1)[] AS decimals, DATE '1969-12-31' AS day, TIME '23:59:00.5' AS time,
+		'123e4567-e89b-12d3-a456-426614174000'::UUID AS uuid, {'a': 1, 'b': 2} AS object, MAP {'a': 1} AS map,
+		[{'a': 1}] AS objects, INTERVAL 1 DAY AS span) TO `+duckdb.Quote(path)+` (FORMAT parquet)`)
+	got, err := readTable(path)
+	testkit.OK(t, err)
+	fraction := func(s string) manifest.Cell { return manifest.Cell{Text: s, Float: true} }
+	decimals := list("1.5", "-2")
+	decimals.Float = true
+	want := content{Columns: []string{"small", "middle", "large", "whole", "holes", "decimals", "day", "time", "uuid"},
+		Rows: [][]manifest.Cell{{fraction("1.5"), fraction("-0.05"), fraction("-12345678901234567890.123"), {Text: "100"},
+			{Fault: "is a list with a null in it"}, decimals, {Text: "1969-12-31"}, {Text: "23:59:00.5"},
+			{Text: "123e4567-e89b-12d3-a456-426614174000"}}}}
+	if diff := cmp.Diff(want, got, exported); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	f, err := OpenFile(path)
+	testkit.OK(t, err)
+	defer f.Close()
+	unread := []manifest.Unread{{Name: "object", Type: "struct"}, {Name: "map", Type: "map"},
+		{Name: "objects", Type: "list of lists or structs"}, {Name: "span", Type: "interval"}}
+	if diff := cmp.Diff(unread, f.Unread()); diff != "" {
+		t.Errorf("not read (-want +got):\n%s", diff)
+	}
+}
+
+// Types that older programs write, and values that no program should.
+func TestOpenManifestOldTypes(t *testing.T) {
+	bytesOf := func(b ...byte) parquet.Value { return parquet.ByteArrayValue(b) }
+	julian := func(day uint32, ns uint64) parquet.Value {
+		return parquet.Int96Value(deprecated.Int96{uint32(ns), uint32(ns >> 32), day})
+	}
+	decimals := func(scale int) parquet.Node { return parquet.Decimal(scale, 9, parquet.ByteArrayType) }
+	text := func(s string) manifest.Cell { return manifest.Cell{Text: s} }
+	number := func(s string) manifest.Cell { return manifest.Cell{Text: s, Float: true} }
+	bad := func(why string) manifest.Cell { return manifest.Cell{Fault: why} }
+	ms := parquet.Time(parquet.Millisecond)
+	for name, c := range map[string]struct {
+		of    parquet.Node
+		value parquet.Value
+		want  manifest.Cell
+	}{
+		"a decimal of bytes":      {decimals(2), bytesOf(0xff, 0x7f), number("-1.29")},
+		"one of no bytes":         {decimals(2), bytesOf(), number("0")},
+		"the longest":             {decimals(0), bytesOf(append(make([]byte, 31), 7)...), text("7")},
+		"one that is longer":      {decimals(0), bytesOf(make([]byte, 33)...), bad("is a decimal of more than 32 bytes")},
+		"a scale":                 {decimals(76), bytesOf(1), number("0." + strings.Repeat("0", 75) + "1")},
+		"a time of Spark's":       {parquet.Leaf(parquet.Int96Type), julian(2440589, 1e9), text("1970-01-02T00:00:01")},
+		"milliseconds of a day":   {ms, parquet.Int32Value(1500), text("00:00:01.5")},
+		"nanoseconds of a day":    {parquet.Time(parquet.Nanosecond), parquet.Int64Value(1), text("00:00:00.000000001")},
+		"the time after the last": {ms, parquet.Int32Value(86400000), bad("is no time of a day")},
+		"a time before the first": {parquet.Time(parquet.Microsecond), parquet.Int64Value(-1), bad("is no time of a day")},
+	} {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("manifest", parquet.Group{"value": c.of}))
+		_, err := w.WriteRows([]parquet.Row{{c.value.Level(0, 0, 0)}})
+		testkit.OK(t, errors.Join(err, w.Close()))
+		got, err := readTable(save(t, b.Bytes()))
+		if diff := cmp.Diff([][]manifest.Cell{{c.want}}, got.Rows, exported); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
 }
