@@ -25,10 +25,10 @@ type leaf struct {
 	set func(*Row, parquet.Value) // of a value that is not null
 }
 
-const (
-	imageName = "image"
-	fileName  = "file_name" // which ImageFolder wants
-)
+// ImageName is the column of the images in a Parquet.
+const ImageName = "image"
+
+const fileName = "file_name" // of the images, which ImageFolder wants
 
 // columnsOf are the columns before the labels of a format: filter is there in flag mode only, and the rows of a Folder
 // name the files of their images. A WebDataset has the columns of a Parquet, its images as members of their own.
@@ -64,7 +64,7 @@ func columnsOf(f Format, flagged bool) []column {
 // FactColumns names the columns before the labels that have one value a row, the one of flag mode among them.
 func FactColumns() (names []string) {
 	for _, c := range columnsOf(Parquet, true) {
-		if c.Name != imageName {
+		if c.Name != ImageName {
 			names = append(names, c.Name)
 		}
 	}
@@ -96,8 +96,8 @@ func imageColumn() column {
 		set: func(r *Row, v parquet.Value) { r.Image = v.ByteArray() },
 	}
 	path := orNull(textColumn("path", "", func(r *Row) *string { return &r.Path }))
-	return column{Name: imageName, Content: "the image file, metadata stripped, pixels untouched",
-		DataType: "sc:ImageObject", feature: scan.Feature{Type: "Image"}, long: []string{imageName, "bytes"},
+	return column{Name: ImageName, Content: "the image file, metadata stripped, pixels untouched",
+		DataType: "sc:ImageObject", feature: scan.Feature{Type: "Image"}, long: []string{ImageName, "bytes"},
 		leaves: append([]leaf{bytes}, path.leaves...)}
 }
 

@@ -121,7 +121,7 @@ func addMember(tw *tar.Writer, name string, body []byte) error {
 func metadataJSON(s manifest.Schema, base []column, r *Row) ([]byte, error) {
 	var o object
 	for _, c := range base {
-		if c.Name != imageName { // which is the other member
+		if c.Name != ImageName { // which is the other member
 			o = append(o, member{c.Name, plainValue(c.leaves[0].get(r))})
 		}
 	}

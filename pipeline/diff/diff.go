@@ -18,6 +18,7 @@ import (
 
 	"rehydrate/internal/printable"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 )
 
@@ -406,6 +407,25 @@ func (c *comparison) lacking() (all []string) {
 	}
 	if old.outcomes == "" || now.outcomes == "" {
 		all = append(all, "outcomes: not both sides have an outcomes.csv, so why a row went may not be known")
+	}
+	if !c.tables() {
+		return all
+	}
+	return append(all, c.unread()...)
+}
+
+// unread says which columns of both sides are not compared, for their values cannot be read. Images are compared by
+// their digests.
+func (c *comparison) unread() (all []string) {
+	told := map[string]bool{}
+	for i, s := range c.sides {
+		for _, u := range s.table.unread {
+			both := c.sides[1-i].table.types[u.Name] != ""
+			if both && u.Name != dataset.ImageName && s.table.standard[u.Name] == nil && !told[u.Name] {
+				told[u.Name] = true
+				all = append(all, printable.Text(u.Name)+": "+u.Why())
+			}
+		}
 	}
 	return all
 }

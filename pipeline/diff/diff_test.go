@@ -266,6 +266,32 @@ func TestCompareForeignFiles(t *testing.T) {
 	}, report.Changes, err)
 }
 
+// Decimals are compared. Columns of both sides whose values are not read are named; images are compared by digests.
+func TestCompareTypes(t *testing.T) {
+	type row struct {
+		ID    string            `parquet:"id"`
+		Score int32             `parquet:"score,decimal(1:9)"`
+		Notes map[string]string `parquet:"notes"`
+		Image struct {
+			Bytes []byte `parquet:"bytes"`
+		} `parquet:"image"`
+	}
+	type later struct {
+		row
+		More map[string]string `parquet:"more"`
+	}
+	older, newer := filepath.Join(t.TempDir(), "a.parquet"), filepath.Join(t.TempDir(), "b.parquet")
+	testkit.OK(t, parquet.WriteFile(older, []row{{ID: "a", Score: 15}, {ID: "b", Score: 20}}),
+		parquet.WriteFile(newer, []later{{row: row{ID: "a", Score: 16}}, {row: row{ID: "b", Score: 20}}}))
+	report, err := Compare(t.Context(), older, newer)
+	testkit.Same(t, "changes", []Change{{ID: "a", Kind: "changed",
+		Labels: map[string]LabelChange{"score": {Old: []string{"1.5"}, New: []string{"1.6"}}}}}, report.Changes, err)
+	testkit.Same(t, "not compared", []string{"sha256: not both sides have the column",
+		"ocr_text: not both sides have the column",
+		"outcomes: not both sides have an outcomes.csv, so why a row went may not be known",
+		"notes: its Parquet type, map, is not read"}, report.Summary.NotCompared)
+}
+
 func TestCompareRefuses(t *testing.T) {
 	good := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil)}}, nil)
 	more := diffSchema()

@@ -33,6 +33,7 @@ type table struct {
 	labels     []string                // the label columns, in the file's order: every column that is not a standard one
 	features   map[string]scan.Feature // of the columns, as far as the file tells them
 	types      map[string]string       // of every column, of those that are not read too
+	unread     []manifest.Unread       // the columns that are not read
 	provenance map[string]string       // what the footer says of the file's origin, by the keys of rehydrate.*
 }
 
@@ -66,6 +67,7 @@ func openTable(path string) (*table, error) {
 	for _, c := range f.Columns {
 		t.types[c.Top] = c.Type
 	}
+	t.unread = f.Unread()
 	for _, kv := range f.KeyValues() {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
 			t.provenance[key] = kv.Value
