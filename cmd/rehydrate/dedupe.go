@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/curate/neardup"
+	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/dataset/pictures"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
@@ -67,7 +71,7 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	if err := holdsImages(f.Path); err != nil {
 		return err
 	}
-	f.Progress = c.observePictures
+	f.Progress, f.Hidden = c.observePictures, hidesImages(ctx)
 	search, err := neardup.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
@@ -78,6 +82,49 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 		return err
 	}
 	return c.answer("dedupe", dedupeAnswer{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
+}
+
+// hidesImages reports of images which ones a workspace that they lie in does not show: by their files, which are named
+// after their rows, or by the ids of rows. Workspaces are only read, each once.
+func hidesImages(ctx context.Context) func(file, id string) (bool, error) {
+	roots := map[string]string{} // by folder
+	hidden := map[string]state.GoneSet{}
+	return func(file, id string) (bool, error) {
+		folder := filepath.Dir(file)
+		root, met := roots[folder]
+		if !met {
+			root = pictures.WorkspaceOf(folder)
+			roots[folder] = root
+		}
+		if root == "" {
+			return false, nil
+		}
+		rows, met := hidden[root]
+		if !met {
+			var err error
+			rows, err = notShown(ctx, root)
+			if err != nil {
+				return false, cmp.Or(ctx.Err(), error(&problem{code: exitFailed,
+					err:  fmt.Errorf("which images of the workspace %s are held back cannot be read: %v", root, err),
+					hint: "rehydrate verify -w " + root + " says what is wrong; images that are of no workspace can lie elsewhere"}))
+			}
+			hidden[root] = rows
+		}
+		if id == "" {
+			id = dataset.ImageID(filepath.ToSlash(file))
+		}
+		return rows.HasRow(id), nil
+	}
+}
+
+// notShown returns the rows whose images the workspace at root does not show.
+func notShown(ctx context.Context, root string) (state.GoneSet, error) {
+	ws, err := workspace.Open(ctx, root, workspace.Options{ReadOnly: true})
+	if err != nil {
+		return state.GoneSet{}, err
+	}
+	defer ws.Close()
+	return state.NotShown(ctx, ws)
 }
 
 // A dedupeAnswer is what dedupe prints.

@@ -26,6 +26,8 @@ type Config struct {
 	Rule    dedupe.Rule      // ImageOnly leaves out all text
 	Images  policy.Images    // what may be decoded
 	Workers int              // pictures hashed at once, at least 1
+	// Hidden reports whether a picture is left out, as pictures.Without has it; may be nil.
+	Hidden func(file, id string) (bool, error)
 
 	Out      string // the folder of the answer
 	Force    bool   // replace an earlier answer
@@ -55,15 +57,16 @@ type Search struct {
 // A Summary is what a search found.
 type Summary struct {
 	Source     string         `json:"source"`
-	Files      int            `json:"files"`       // pictures, those that could not be read among them
-	Unreadable int            `json:"unreadable"`  // of Files
-	Reasons    map[string]int `json:"reasons"`     // of Unreadable
-	Skipped    int            `json:"skipped"`     // other files, links, pipes: of each at most the first bytes were read
-	Groups     int            `json:"groups"`      // kept pictures with duplicates
-	Duplicates int            `json:"duplicates"`  // pictures that are near a kept one
-	Classes    map[string]int `json:"classes"`     // of Duplicates
-	Spared     int            `json:"would_spare"` // of Duplicates: what the guard would keep
-	Mode       string         `json:"mode"`        // image or image_and_text
+	Files      int            `json:"files"`              // pictures, those that could not be read among them
+	Unreadable int            `json:"unreadable"`         // of Files
+	Reasons    map[string]int `json:"reasons"`            // of Unreadable
+	Skipped    int            `json:"skipped"`            // other files, links, pipes: of each at most the first bytes were read
+	Hidden     int            `json:"left_out,omitempty"` // pictures that Config.Hidden names
+	Groups     int            `json:"groups"`             // kept pictures with duplicates
+	Duplicates int            `json:"duplicates"`         // pictures that are near a kept one
+	Classes    map[string]int `json:"classes"`            // of Duplicates
+	Spared     int            `json:"would_spare"`        // of Duplicates: what the guard would keep
+	Mode       string         `json:"mode"`               // image or image_and_text
 	Radius     int            `json:"radius"`
 	Words      int            `json:"words,omitempty"` // 0 where no text was compared
 	Guard      bool           `json:"guard"`
@@ -108,7 +111,7 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		return nil, err
 	}
 	var err error
-	s.source, err = pictures.Open(ctx, c.Path, c.Columns, c.Images, c.Out)
+	s.source, err = pictures.Open(ctx, c.Path, c.Columns, c.Images, pictures.Without{Folder: c.Out, Hidden: c.Hidden})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +261,7 @@ func (s *Search) compare(ctx context.Context) (spared int, err error) {
 
 func (s *Search) summary(spared int) Summary {
 	sum := Summary{Source: s.Path, Files: len(s.all), Reasons: map[string]int{}, Skipped: s.source.Skipped,
-		Groups: len(s.groups), Classes: map[string]int{}, Spared: spared,
+		Hidden: s.source.Hidden, Groups: len(s.groups), Classes: map[string]int{}, Spared: spared,
 		Mode: modeText, Radius: s.Rule.Radius, Words: s.Rule.Words, Guard: s.Rule.Guard,
 		TextFrom: s.textsFrom, Hash: dedupe.HashKind(), Dataset: s.source.OfDataset}
 	if s.Rule.ImageOnly {

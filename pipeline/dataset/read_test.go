@@ -67,7 +67,7 @@ func TestReadLabelled(t *testing.T) {
 // TestReadOwn: pictures are read from the dataset's own files as well, with their texts.
 func TestReadOwn(t *testing.T) {
 	path, _ := writeFile(t, false, all(testRows()))
-	source, err := pictures.Open(t.Context(), path, pictures.Columns{}, policy.Default().Images, "")
+	source, err := pictures.Open(t.Context(), path, pictures.Columns{}, policy.Default().Images, pictures.Without{})
 	if err != nil {
 		t.Fatal(err)
 	}

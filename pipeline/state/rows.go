@@ -208,6 +208,24 @@ func MustHide(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return hidden, err
 }
 
+// NotShown returns the rows of MustHide, and those of posts that Reddit holds back itself, as in quarantine: their images
+// are in the workspace, and nobody may see them now.
+func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	rows, err := MustHide(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	for p, err := range ws.PostsNotLive(ctx) {
+		if err != nil {
+			return GoneSet{}, err
+		}
+		if !rows.Has(p.ID) {
+			rows.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
+		}
+	}
+	return rows, nil
+}
+
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 

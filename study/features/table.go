@@ -145,7 +145,7 @@ func Compute(ctx context.Context, c Config, part string) (*Table, error) {
 	var sources []*pictures.Source
 	total := 0
 	for _, path := range c.Paths {
-		s, err := pictures.Open(ctx, path, c.Columns, c.Images, "")
+		s, err := pictures.Open(ctx, path, c.Columns, c.Images, pictures.Without{})
 		if err != nil {
 			return nil, err
 		}

@@ -42,26 +42,36 @@ type Source struct {
 	Names      []string                  // of all pictures of a folder
 	Most       int                       // how many pictures, as far as that is known before
 	Skipped    int                       // files of a folder that are no pictures
+	Hidden     int                       // pictures that Without.Hidden names; of a Parquet once All was ranged over
 	TextColumn string                    // "" for none
-	OfDataset  bool                      // the pictures go when a post is removed
+	OfDataset  bool                      // some of the pictures go when their posts are removed
 
 	images policy.Images
 	memory *semaphore.Weighted // bytes of decoded pictures at once
 }
 
-// Open finds the pictures of a folder, searched to the bottom, or of a Parquet file. The folder except, which may lie
-// in the other one, is left out.
-func Open(ctx context.Context, path string, columns Columns, images policy.Images, except string) (*Source, error) {
+// Without says what a source leaves out. The zero value is nothing.
+type Without struct {
+	Folder string // which may lie in the one that is searched
+	// Hidden reports whether a picture is left out, by its file, or the Parquet and the id of its row; may be nil.
+	Hidden func(file, id string) (bool, error)
+}
+
+// Open finds the pictures of a folder, searched to the bottom, or of a Parquet file.
+func Open(ctx context.Context, path string, columns Columns, images policy.Images, without Without) (*Source, error) {
 	info, err := os.Stat(path)
 	s := &Source{images: images, memory: semaphore.NewWeighted(2 * images.MaxDecodedBytes())}
+	if without.Hidden == nil {
+		without.Hidden = func(string, string) (bool, error) { return false, nil }
+	}
 	switch {
 	case err != nil:
 	case info.IsDir() && columns != (Columns{}):
 		err = fmt.Errorf("%s is a folder: only a Parquet file has columns", path)
 	case info.IsDir():
-		err = s.openFolder(ctx, path, except)
+		err = s.openFolder(ctx, path, without)
 	case info.Mode().IsRegular():
-		err = s.openTable(path, columns)
+		err = s.openTable(path, columns, without.Hidden)
 	default:
 		err = fmt.Errorf("%s: it is neither a folder nor a file", path)
 	}
@@ -120,10 +130,10 @@ var imageNames = []string{".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".we
 
 // openFolder walks a folder to the bottom. What is a picture is decided by the first bytes. Links are not
 // followed, but for the folder itself, and pipes and devices are never opened.
-func (s *Source) openFolder(ctx context.Context, path, except string) error {
+func (s *Source) openFolder(ctx context.Context, path string, without Without) error {
 	s.OfDataset = InWorkspace(path)
 	var names []string
-	out, _ := os.Stat(except) // nil when it does not exist
+	out, _ := os.Stat(without.Folder) // nil when it does not exist
 	pathOf := func(name string) string { return filepath.Join(path, name) }
 	err := fs.WalkDir(os.DirFS(path), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -138,9 +148,18 @@ func (s *Source) openFolder(ctx context.Context, path, except string) error {
 			if info, err := d.Info(); name != "." && err == nil && out != nil && os.SameFile(info, out) {
 				return fs.SkipDir
 			}
+			s.OfDataset = s.OfDataset || isWorkspace(pathOf(name))
 		case d.Type().IsRegular() && (slices.Contains(imageNames, strings.ToLower(filepath.Ext(name))) ||
 			picture.Format(readHead(pathOf(name))) != ""):
-			names = append(names, name)
+			hidden, err := without.Hidden(pathOf(name), "")
+			switch {
+			case err != nil:
+				return err
+			case hidden:
+				s.Hidden++
+			default:
+				names = append(names, name)
+			}
 		default:
 			s.Skipped++
 		}
@@ -210,13 +229,21 @@ func invalid(reason manifest.Reason, detail string) *policy.Fault {
 // InWorkspace reports whether a folder lies in a workspace.
 func InWorkspace(path string) bool { return WorkspaceOf(path) != "" }
 
-// WorkspaceOf returns the workspace that a path is, or lies in; "" for none.
+// isWorkspace reports whether a folder is a workspace.
+func isWorkspace(path string) bool {
+	is := func(name string) bool { _, err := os.Stat(filepath.Join(path, name)); return err == nil }
+	// A state.db alone is somebody's backup.
+	return is("state.db") && (is("lock") || is("audit") || is("images"))
+}
+
+// WorkspaceOf returns the workspace that a path is, or lies in, also by a link; "" for none.
 func WorkspaceOf(path string) string {
 	path, err := filepath.Abs(path)
-	is := func(name string) bool { _, err := os.Stat(filepath.Join(path, name)); return err == nil }
+	if real, failed := filepath.EvalSymlinks(path); failed == nil { // else it is not there yet
+		path = real
+	}
 	for err == nil {
-		// A state.db alone is somebody's backup.
-		if is("state.db") && (is("lock") || is("audit") || is("images")) {
+		if isWorkspace(path) {
 			return path
 		}
 		if path == filepath.Dir(path) {

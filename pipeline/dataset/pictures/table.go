@@ -20,7 +20,7 @@ type Columns struct {
 
 // openTable is for the pictures of any Parquet file: of a struct with bytes and perhaps path, as Hugging Face writes an
 // Image, or of a column of bytes. A path is a name and nothing else: no file is opened by it.
-func (s *Source) openTable(path string, want Columns) error {
+func (s *Source) openTable(path string, want Columns, hidden func(file, id string) (bool, error)) error {
 	f, found, err := openColumns(path, want)
 	if err != nil {
 		return err
@@ -38,14 +38,24 @@ func (s *Source) openTable(path string, want Columns) error {
 			return
 		}
 		defer f.Close()
-		i := 0
+		i, left := 0, 0
 		for row, err := range f.Rows(found[:]...) {
 			if err != nil {
 				yield(Picture{}, fmt.Errorf("read %s, row %d: %w", path, i, err))
 				return
 			}
 			text := func(i int) string { return string(row[i].ByteArray()) } // a null has no bytes
-			p := Picture{Index: i, Path: text(1), Text: text(2), ID: text(3), Name: text(1) + "#" + strconv.Itoa(i)}
+			p := Picture{Index: i - left, Path: text(1), Text: text(2), ID: text(3), Name: text(1) + "#" + strconv.Itoa(i)}
+			out, err := hidden(path, p.ID)
+			if err != nil {
+				yield(Picture{}, err)
+				return
+			}
+			if out {
+				i, left = i+1, left+1
+				s.Hidden = max(s.Hidden, left)
+				continue
+			}
 			p.Read = func() ([]byte, *policy.Fault) {
 				body := row[0].ByteArray()
 				if len(body) == 0 {

@@ -43,7 +43,7 @@ type pictureRow struct {
 
 // allPictures reads a Parquet of pictures to its end, and says whether it has a column of text.
 func allPictures(t testing.TB, path string, want Columns) (text string, rows []pictureRow, err error) {
-	s, err := Open(t.Context(), path, want, policy.Default().Images, "")
+	s, err := Open(t.Context(), path, want, policy.Default().Images, Without{})
 	if err != nil {
 		return "", nil, err
 	}
