@@ -150,14 +150,20 @@ func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]boo
 			return nil, err
 		}
 		after, gone := r.heard.Applied(rec)
-		if !gone || !hasImage(rec) {
+		switch t := rec.Trouble; {
+		case !gone:
 			continue
-		}
+		case r.cameBackWithout(rec):
+			err = r.Workspace.DropImage(ctx, rec.Key, *after.Trouble, true)
+		case !hasImage(rec):
+			continue
 		// What waits stays as it is, and what a killed job began to erase is erased.
-		if t := rec.Trouble; t != nil && (t.Withheld() || t.Beside == workspace.Going) {
+		case t != nil && (t.Withheld() || t.Beside == workspace.Going):
 			continue
+		default:
+			err = r.Workspace.SetTrouble(ctx, rec.Key, *after.Trouble)
 		}
-		if err := r.Workspace.SetTrouble(ctx, rec.Key, *after.Trouble); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		lost[rec.ID] = true
@@ -168,6 +174,14 @@ func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]boo
 // hasImage reports whether a removal of the image of an entry would take something away.
 func hasImage(rec workspace.Record) bool {
 	return rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
+}
+
+// cameBackWithout reports whether the removal of the image of an entry out of its live post is news, and takes nothing
+// away: there was no such image, or it was erased while its post was away. Then nothing of it waits, as nothing of a
+// post that was never live does.
+func (r *run) cameBackWithout(rec workspace.Record) bool {
+	t := rec.Trouble
+	return !hasImage(rec) && !r.stones.Has(rec.ID) && (t == nil || !t.Removed() || !policy.LeftPost(t.Reason))
 }
 
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
@@ -183,8 +197,8 @@ func (s *asker) findWaiting(ctx context.Context) error {
 	return nil
 }
 
-// recordImages notes which stored images of live posts were removed: out of a gallery by its author, or with the post
-// that a crosspost shows. Like posts, they wait until it is known how many there are.
+// recordImages notes which images of live posts were removed: out of a gallery by its author, or with the post that a
+// crosspost shows. Like posts, those that are stored wait until it is known how many there are.
 func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) error {
 	found := map[manifest.PostID]reddit.Post{}
 	var ids []manifest.PostID // of posts that an image was removed from, now or earlier
@@ -216,6 +230,8 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			t.Beside, t.At = workspace.Waiting, now
 			s.images[rec.Key] = t
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
+		case c.Removed() && !waits && s.cameBackWithout(rec):
+			err = s.Workspace.DropImage(ctx, rec.Key, trouble(c.Fault), true)
 		case c.Removed() && waits && t.At.After(now): // a clock that was ahead gives nobody more time
 			t.At = now
 			s.images[rec.Key] = t

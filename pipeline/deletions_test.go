@@ -108,6 +108,43 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	}
 }
 
+// TestImagesLeftWhileAway: an image that was taken out of its post while that was away counts as removed from the first
+// answer on, also for a workspace that no run was for since: in state.db and, for one that is older, in the log. Its
+// digests stay.
+func TestImagesLeftWhileAway(t *testing.T) {
+	ran := newWorld(t, append(numbered(19), "g*3")...).do("run; post absent g p03; recheck").ok()
+	for _, c := range []struct{ name, steps, row, outcome string }{
+		{"out of a gallery", "image left g/1; post live g; JOB", "g/1", "gone/gallery_item_deleted"},
+		{"with the parent of a crosspost", "image parent p03; post live p03; JOB", "p03", "gone/crosspost_parent_removed"},
+		{"and the post goes by request", "image left g/1; post live g; JOB; stones removed g; JOB", "g/1", "removed/tombstone"},
+		{"of a post that was live again before", "post live g; JOB; image left g/1; JOB", "g/1", "gone/gallery_item_deleted"},
+		{"heard by an audit", "post live g; recheck; audit left:g/1; purge offline; JOB", "g/1", "gone/gallery_item_deleted"},
+	} {
+		for _, job := range []string{"recheck", "purge", "purge offline"} {
+			if job == "purge offline" && !strings.Contains(c.steps, "audit") {
+				continue // it asks nobody
+			}
+			w := ran.copied(t).do(strings.ReplaceAll(c.steps, "JOB", job) + "; " + job).ok() // again: it is said once
+			testkit.Same(t, c.name+", "+job, c.outcome, w.checkSound().outcome(c.row))
+			w.read(func(ctx context.Context, ws *workspace.Workspace) {
+				erased, err := ws.ErasedImages(ctx)
+				testkit.OK(t, err)
+				if !slices.ContainsFunc(erased, func(e workspace.ErasedImage) bool { return e.Key.String() == c.row }) {
+					t.Errorf("%s, %s: the digests of %s are gone", c.name, job, c.row)
+				}
+				log, err := ws.LogReader(ctx)
+				testkit.OK(t, err)
+				said := 0
+				for e, err := range log.Records(ctx, 0) {
+					testkit.OK(t, err)
+					said += strings.Count(e.Verdict, "gallery_item_deleted") + strings.Count(e.Verdict, "crosspost_parent_removed")
+				}
+				testkit.Same(t, "records of the log that say so, "+c.name+", "+job, 1, said)
+			})
+		}
+	}
+}
+
 // TestWithheldGoesOffline: what a purge withheld stays, with its clock, until an offline purge is given the
 // confirmation.
 func TestWithheldGoesOffline(t *testing.T) {

@@ -279,7 +279,7 @@ func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
 }
 
 // DropImage removes the image of an entry with all that was made of it, and notes why. Of one that was removed it keeps
-// the digests, and has the log say so.
+// the digests, and has the log say so, also where the image went with its post before, which came back without it.
 func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
 	defer wrap(&err, "drop the image of %s", k)
 	if removed && why.At.IsZero() { // no earlier job found it
@@ -307,14 +307,18 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 	}
 	why.Beside = ""
 	return w.change(context.WithoutCancel(ctx), "write the row", func(ctx context.Context, t *tx) {
+		was := false // here, and is not on record as removed
 		if removed {
 			t.keepDigests(ctx, "id = ? AND image = ?", k.ID, k.Image)
+			t.get(ctx, `SELECT EXISTS (SELECT 1 FROM erased_image WHERE id = ?1 AND image = ?2)
+				AND NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?3 AND beside = '')`,
+				[]any{k.ID, k.Image, why.Reason}, &was)
 		}
 		t.dropRows(ctx, k)
 		for _, table := range []string{"earlier_reading", "answer"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 		}
-		if old != "" && removed {
+		if was {
 			w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
 				Verdict: string(auditlog.Word(why.Reason))})
 		}
