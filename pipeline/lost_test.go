@@ -52,8 +52,15 @@ func TestEndLeavesNothing(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(w.dir, "ws", "dataset", "data", "*.parquet"))
 	testkit.OK(t, err)
 	body, err := os.ReadFile(files[0])
-	testkit.OK(t, err, os.WriteFile(filepath.Join(w.dir, "ws", "mine.parquet"), body, 0o600),
-		os.WriteFile(filepath.Join(w.dir, "ws", "notes.txt"), []byte("mine"), 0o600))
+	testkit.OK(t, err, os.Mkdir(filepath.Join(w.dir, "ws", "dataset", "mine"), 0o700))
+	mine := []string{"dataset/data/notes.txt", "dataset/mine/rows.parquet", "mine.parquet", "notes.txt"}
+	for _, name := range mine {
+		if filepath.Ext(name) == ".txt" {
+			testkit.OK(t, os.WriteFile(filepath.Join(w.dir, "ws", name), []byte("mine"), 0o600))
+		} else {
+			testkit.OK(t, os.WriteFile(filepath.Join(w.dir, "ws", name), body, 0o600))
+		}
+	}
 	var plan Ending
 	w.read(func(ctx context.Context, ws *workspace.Workspace) { plan, err = PlanEnd(ctx, ws) })
 	testkit.OK(t, err)
@@ -66,12 +73,18 @@ func TestEndLeavesNothing(t *testing.T) {
 		[]any{end.Release, end.Images, end.Texts, end.Files})
 	testkit.Same(t, "images and texts", []int{4, 4}, []int{end.Images, end.Texts})
 	testkit.Same(t, "outcomes.csv among the files", true, slices.Contains(end.Files, manifest.OutcomesName))
-	testkit.Same(t, "what no run wrote", []string{"mine.parquet", "notes.txt"}, end.Strays)
-	if len(end.Rows) != 1 || !strings.HasPrefix(end.Rows[0], "mine.parquet: ") {
+	testkit.Same(t, "what no run wrote", mine, end.Strays)
+	if len(end.Rows) != 2 || !strings.HasPrefix(end.Rows[0], mine[1]+": ") ||
+		!strings.HasPrefix(end.Rows[1], mine[2]+": ") {
 		t.Errorf("files with rows: %v", end.Rows)
 	}
+	for _, name := range end.Files {
+		if _, err := os.Lstat(filepath.Join(w.dir, "ws", name)); err == nil || slices.Contains(mine, name) {
+			t.Errorf("%s is said to be removed: %v", name, err)
+		}
+	}
 	testkit.Same(t, "copies", 1, len(end.Copies))
-	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "mine.parquet")))
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", mine[1])), os.Remove(filepath.Join(w.dir, "ws", mine[2])))
 	w.checkNowhere(text)
 	testkit.Same(t, "image files", 0, len(w.imagesOf()))
 	empty, err := workspace.Open(t.Context(), t.TempDir(), workspace.Options{})

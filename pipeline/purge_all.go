@@ -51,12 +51,12 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 			e.Texts++
 		}
 	}
-	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
+	for folder, goes := range madeFolders {
 		names, err := ws.Files(ctx, folder)
 		if err != nil {
 			return e, err
 		}
-		e.Files = append(e.Files, names...)
+		e.Files = append(e.Files, slices.DeleteFunc(names, func(name string) bool { return !goes(name) })...)
 	}
 	for _, name := range []string{manifest.OutcomesName, manifest.ListName, state.PolicyFile, workspace.ReportName} {
 		if f, err := ws.OpenFile(name); err == nil {
@@ -151,13 +151,19 @@ func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	return state.ClearNote[state.ExportNote](ctx, ws)
 }
 
-// removeDataset removes the dataset, what was made of it, and what was to be read for it, whoever put it there.
+// madeFolders are the folders that runs make, with which of their files End removes.
+var madeFolders = map[string]func(name string) bool{
+	state.DatasetDir: state.IsOfDataset, // what somebody put beside it is their own, whatever is in it
+	state.ShardsDir:  func(string) bool { return true },
+}
+
+// removeDataset removes the dataset, what was made of it, and what was to be read for it.
 func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 	if err := cluster.Clear(ctx, ws); err != nil { // in its order: no shard is begun, and none finished
 		return err
 	}
-	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
-		if err := ws.RemoveAll(ctx, folder); err != nil {
+	for folder, goes := range madeFolders {
+		if err := ws.RemoveFiles(ctx, folder, goes); err != nil {
 			return err
 		}
 	}

@@ -635,12 +635,6 @@ func (v *verification) changedBefore(ctx context.Context, l *auditlog.Log) error
 	return nil
 }
 
-// ofRun reports whether a run gives a file in the dataset's folder this name.
-func ofRun(name string) bool {
-	return state.IsShard(name) || slices.Contains([]string{state.DatasetDir + "/README.md",
-		state.DatasetDir + "/croissant.json"}, name)
-}
-
 // maxLock is how many bytes a lock file has at most.
 const maxLock = 32
 
@@ -676,7 +670,7 @@ func (v *verification) strays() {
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
 			v.note("%s is not of a cluster: the next recheck, purge or run takes it away", name)
-		case (v.asSealed[name] || !v.report.Sealed) && strings.HasPrefix(name, state.DatasetDir+"/") && !ofRun(name):
+		case (v.asSealed[name] || !v.report.Sealed) && strings.HasPrefix(name, state.DatasetDir+"/") && !state.IsOfDataset(name):
 			v.note("%s is on no record of an export: find out what it is; no command takes it away", name)
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)

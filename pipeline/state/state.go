@@ -39,6 +39,11 @@ func IsShard(name string) bool {
 	return ok && shard
 }
 
+// IsOfDataset reports whether a name of the workspace is one that a run gives a file of the dataset.
+func IsOfDataset(name string) bool {
+	return IsShard(name) || name == DatasetDir+"/README.md" || name == DatasetDir+"/croissant.json"
+}
+
 // RehearsalOf is the name under which a workspace holds the made-up posts of a release.
 func RehearsalOf(release string) string { return rehearsalOf + release }
 

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 
 	"rehydrate/manifest"
@@ -35,7 +37,7 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	return w.RemoveAll(ctx, imagesName)
+	return w.RemoveFiles(ctx, imagesName, func(string) bool { return true })
 }
 
 // recordContent records the posts with an image or a text as erased.
@@ -52,9 +54,9 @@ func (w *Workspace) recordContent(ctx context.Context, t *tx) error {
 	return err
 }
 
-// RemoveAll unlinks everything in a folder of the workspace, whoever put it there, and the folder. One that does not
-// exist is not an error.
-func (w *Workspace) RemoveAll(ctx context.Context, folder string) (err error) {
+// RemoveFiles unlinks the files and links in a folder of the workspace of which goes reports that they do, whoever put
+// them there, and the folders that are empty then. One that does not exist is not an error.
+func (w *Workspace) RemoveFiles(ctx context.Context, folder string, goes func(name string) bool) (err error) {
 	defer wrap(&err, "remove %s", folder)
 	if err := w.writable(ctx); err != nil {
 		return err
@@ -64,6 +66,9 @@ func (w *Workspace) RemoveAll(ctx context.Context, folder string) (err error) {
 		if err != nil {
 			return err
 		}
+		if !goes(f.Name) {
+			continue
+		}
 		names = append(names, f.Name)
 		w.digests.Delete(f.Name) // the seal must not list it
 	}
@@ -72,6 +77,18 @@ func (w *Workspace) RemoveAll(ctx context.Context, folder string) (err error) {
 			return err
 		}
 	}
-	// The folders that are left are empty; no content depends on whether they are.
-	return w.root.RemoveAll(folder)
+	var folders []string
+	err = fs.WalkDir(w.root.FS(), folder, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			folders = append(folders, name)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, name := range slices.Backward(folders) {
+		_ = w.root.Remove(name) // one that is not empty stays; no content depends on the others
+	}
+	return err
 }

@@ -77,7 +77,7 @@ func TestLinksDuringAJob(t *testing.T) {
 	_, read := w.ReadImage(ctx, key("a000"), img)
 	_, sweep := w.Sweep(ctx, nil)
 	for i, err := range []error{read, sweep, w.Erase(ctx, "a000"), w.RemoveFile(ctx, "images/a0/a000.jpg"),
-		w.RemoveAll(ctx, "images")} {
+		w.RemoveFiles(ctx, "images", func(string) bool { return true })} {
 		if linked, ok := errors.AsType[*Linked](err); !ok || linked.Name != "images/a0/a000.jpg" ||
 			linked.Target != "../inside" {
 			t.Errorf("call %d: %v, want *Linked", i, err)
