@@ -64,7 +64,10 @@ func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error],
 	if err != nil {
 		return err
 	}
-	return s.settle(ctx)
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	return s.Workspace.AllAsked(ctx)
 }
 
 // everyPost yields the posts in manifest order, and counts what the removals of the sweep are measured against.

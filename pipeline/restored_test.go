@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
@@ -105,6 +106,50 @@ func TestRemovalsFoundWithoutState(t *testing.T) {
 		w.checkSound()
 		w.do("post live p03 p04 p05; run").ok()
 		testkit.Same(t, "rows once they are live", c.images, len(w.checkSound().rows))
+	}
+}
+
+// TestHeldBackKeepsItsTime: what was held back when state.db came from a backup, or was lost, is due when it was before.
+// What was live again between is due from when it is gone again.
+func TestHeldBackKeepsItsTime(t *testing.T) {
+	ran := newWorld(t, append(numbered(9), "g*3")...).do("run").ok()
+	for _, c := range []struct {
+		removals string
+		again    bool // the clock begins anew
+	}{
+		{"post deleted p03 p04 p05; recheck", false},
+		{"image left g g/1 g/2; recheck", false},
+		{"image parent p03 p04; post moderator p05; recheck", false},
+		{"post deleted p03 p04 p05; recheck; post live p03 p04 p05; recheck; post deleted p03 p04 p05", true},
+	} {
+		for _, lost := range []bool{false, true} {
+			if lost && strings.Contains(c.removals, "image") {
+				continue // an image without a row is none that was held back
+			}
+			w := ran.copied(t).do("clock 1h; " + c.removals).ok()
+			since := w.now
+			w.do("clock 40h")
+			if c.again {
+				since = w.now
+			}
+			if lost {
+				testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+			} else {
+				w.putBack(ran, "state.db")
+			}
+			for range 2 {
+				w.do("run").ok()
+				s := w.checkSound().status
+				if s.WithheldSince == nil || s.WithheldSince.Sub(since).Abs() > time.Minute {
+					t.Errorf("%s, lost %v: held back since %v, want %v", c.removals, lost, s.WithheldSince, since)
+				}
+			}
+			w.do("post live p03 p04 p05; image ok p03 p04 g g/1 g/2; run; clock 1h; " +
+				strings.ReplaceAll(c.removals, "; recheck", "") + "; run").ok()
+			if s := w.inspect().status; s.WithheldSince == nil || w.now.Sub(*s.WithheldSince) > time.Minute {
+				t.Errorf("%s, lost %v: held back again since %v, want %v", c.removals, lost, s.WithheldSince, w.now)
+			}
+		}
 	}
 }
 

@@ -504,7 +504,7 @@ func (w *world) disturb(how string, n int64, change []string) {
 
 func (w *world) inWorkspace(ctx context.Context, do func(context.Context, *workspace.Workspace) error) error {
 	w.Helper()
-	ws, err := workspace.Open(ctx, filepath.Join(w.dir, "ws"), workspace.Options{})
+	ws, err := workspace.Open(ctx, filepath.Join(w.dir, "ws"), workspace.Options{Now: func() time.Time { return w.now }})
 	if err != nil {
 		return err
 	}

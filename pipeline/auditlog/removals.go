@@ -17,6 +17,10 @@ type Removals struct {
 	Entries    map[manifest.Key]Left                    // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
 
+	// Gone are posts without a tombstone that are gone by the last answer, with the time of the first one that said so;
+	// Held those of which an image is held back, with the time of the last record that says so.
+	Gone, Held map[manifest.PostID]time.Time
+
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
 	last    map[manifest.PostID]map[int]ImageDigests // of their images, as they were fetched last
 }
@@ -41,6 +45,7 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
 	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int]ImageDigests{},
+		Gone: map[manifest.PostID]time.Time{}, Held: map[manifest.PostID]time.Time{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
@@ -52,6 +57,15 @@ func (r *Removals) Add(e Event) {
 		case e.Kind == Buried && p.State.Gone():
 			r.Tombstones = append(r.Tombstones, Tombstone{Post: p, Since: e.Since, Record: e.Seq})
 			r.removed[p.ID] = true
+			delete(r.Gone, p.ID)
+		case e.Kind == Verdicts && !p.State.Gone():
+			delete(r.Gone, p.ID)
+		case e.Kind == Verdicts:
+			if first, known := r.Gone[p.ID]; !known || e.Time.Before(first) { // a clock was ahead
+				r.Gone[p.ID] = e.Time
+			}
+		case e.Kind == Withheld && policy.LeftPost(p.Reason):
+			r.Held[p.ID] = e.Time
 		case e.Kind == Lifted, e.Kind == Readmitted:
 			for i := range r.Tombstones {
 				if r.Tombstones[i].ID == p.ID {
@@ -64,6 +78,7 @@ func (r *Removals) Add(e Event) {
 			first := cmp.Or(r.Entries[k].Since, e.Time)
 			r.Entries[k] = Left{manifest.Reason(e.Verdict), first}
 			r.removed[p.ID] = true
+			delete(r.Held, p.ID)
 		case e.Kind == Erased && e.Verdict == "":
 			r.removed[p.ID] = true
 		}

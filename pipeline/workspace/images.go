@@ -18,6 +18,7 @@ import (
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // ErrNoImage means that a reading is of an image that is not stored (any more).
@@ -273,6 +274,11 @@ func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
 }
 
 func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
+	if policy.LeftPost(trouble.Reason) {
+		since, err := readNote[sinceNote](ctx, t, metaSince)
+		t.fail(err)
+		trouble.At = earlier(trouble.At, since.Images[k.ID])
+	}
 	t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At))

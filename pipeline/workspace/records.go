@@ -237,6 +237,8 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	return w.change(ctx, "store post states", func(ctx context.Context, t *tx) {
 		var said []auditlog.Post
+		since, err := readNote[sinceNote](ctx, t, metaSince)
+		t.fail(err)
 		for _, p := range posts {
 			if !validID(p.ID) {
 				t.fail(fmt.Errorf("%q is not a post id", string(p.ID)))
@@ -245,6 +247,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			if p.State.Gone() && (gone.IsZero() || p.CheckedAt.Before(gone)) {
 				gone = p.CheckedAt
 			}
+			gone = earlier(gone, since.Posts[p.ID])
 			// Before the row changes: the log gets only what was not stored yet.
 			said = append(said, t.newVerdict(ctx, p)...)
 			t.exec(ctx, `

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
@@ -12,7 +13,8 @@ import (
 
 // What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
 // changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
-// entry, and waits in a note while the manifest does not have the entry.
+// entry, and waits in a note while the manifest does not have the entry. What was held back is found by the next job that
+// asks, and keeps the time of the log: that a backup came back gives nobody more time.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
@@ -103,8 +105,26 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		t.exec(ctx, "UPDATE trouble SET at = ? WHERE id = ? AND image = ? AND reason = ? AND at = 0", seconds(was.Since),
 			k.ID, k.Image, was.Reason)
 	}
+	if len(gone.Gone)+len(gone.Held) > 0 {
+		t.setMeta(ctx, metaSince, jsonColumn{sinceNote{gone.Gone, gone.Held}})
+	}
 	t.setMeta(ctx, metaTaken, "1")
 }
+
+// A sinceNote says since when posts are gone by the log that state.db may not know as such, and since when images are
+// held back of posts.
+type sinceNote struct{ Posts, Images map[manifest.PostID]time.Time }
+
+// earlier is the earlier of two times, of which first may be zero for none; zero if now is.
+func earlier(now, first time.Time) time.Time {
+	if !now.IsZero() && !first.IsZero() && first.Before(now) {
+		return first
+	}
+	return now
+}
+
+// AllAsked notes that every post was asked about: what is held back has its time in state.db.
+func (w *Workspace) AllAsked(ctx context.Context) error { return w.SetMeta(ctx, metaSince, "") }
 
 // addLeft has images that were removed from posts that stay be removed, and notes those of which there is no entry.
 func (t *tx) addLeft(ctx context.Context, more leftImages) {

@@ -39,6 +39,7 @@ const (
 	metaUnsure  = "log_lost" // "1" once the last export of the log may not be that of the dataset
 	metaTaken   = "removals" // "1" once all removals of the log were taken over
 	metaLeft    = "left"     // leftImages
+	metaSince   = "since"    // sinceNote
 )
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
