@@ -167,7 +167,9 @@ func (c *command) listCopies(ctx context.Context) error {
 	}
 	// A script can poll --list: status 3 means that a copy still owes a removal.
 	owes := slices.ContainsFunc(list, isOpen)
-	away := slices.ContainsFunc(list, func(r state.CopyReport) bool { return isOpen(r) && r.Told != state.NotPurged })
+	away := slices.ContainsFunc(list, func(r state.CopyReport) bool {
+		return isOpen(r) && r.Told != state.NotPurged && r.Told != state.NotAsked
+	})
 	return c.answerHolds("export-list", copiesAnswer{list, away}, !owes, exitRetry)
 }
 

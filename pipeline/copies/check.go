@@ -63,12 +63,18 @@ func check(ctx context.Context, c workspace.Copy, at look, owes bool, others []s
 }
 
 // List returns all registered copies, by path, closed ones too. One whose files differ from their recorded digests,
-// that has rows that must go, or that lost rows and holds files of somebody else, is an open obligation.
+// that has rows that must go or that an audit heard are gone, or that lost rows and holds files of somebody else, is an
+// open obligation.
 func List(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
-	return list(ctx, ws, whole)
+	all, err := list(ctx, ws, whole)
+	if err != nil {
+		return nil, err
+	}
+	return all, state.NoteHeard(ctx, ws, all)
 }
 
-// Glance is List by the names and sizes of the files alone: it reads none of a copy that is in order.
+// Glance is List by the names and sizes of the files alone, and by what jobs know: it reads none of a copy that is in
+// order.
 func Glance(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, error) {
 	return list(ctx, ws, glance)
 }

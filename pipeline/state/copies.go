@@ -43,6 +43,8 @@ type CopyReport struct {
 	Owed   []string         `json:"owed"` // rows in it that must go
 	// Held are rows in it of posts that are held back: they stay until that is decided.
 	Held []string `json:"held_back,omitempty"`
+	// Heard are rows in it that an audit heard are gone: the next job that asks takes them out, or holds them back.
+	Heard []string `json:"heard_gone,omitempty"`
 	// Purged are the rows that this purge took out of it.
 	Purged []string `json:"purged"`
 }
@@ -69,6 +71,9 @@ func NewCopyReport(c workspace.Copy) CopyReport {
 		Files: append([]workspace.File{}, c.Files...),
 		Rows:  len(c.Rows), State: StateOfCopy(c), Told: c.Told, Owed: []string{}, Purged: []string{}}
 }
+
+// NotAsked is told of a copy that is good but for rows which an audit heard are gone.
+const NotAsked = "run rehydrate recheck RELEASE"
 
 // NotPurged is told of a copy in its place from which no purge has taken the rows that have to go.
 const NotPurged = "not purged yet: run rehydrate purge RELEASE"
@@ -134,10 +139,35 @@ func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, g
 	return err
 }
 
+// NoteHeard adds to reports the rows that audits heard are gone. A copy that has such rows is not good.
+func NoteHeard(ctx context.Context, ws *workspace.Workspace, list []CopyReport) error {
+	heard, err := Heard(ctx, ws)
+	if err != nil || heard.Empty() {
+		return err
+	}
+	copies, err := ws.Copies(ctx)
+	for _, c := range copies {
+		i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
+		if i < 0 {
+			continue
+		}
+		list[i].Heard = Owed(c, heard)
+		if len(list[i].Heard) > 0 && list[i].State == CopyGood {
+			list[i].State, list[i].Told = CopyOpen, NotAsked
+		}
+	}
+	return err
+}
+
 // HeldPosts counts the posts that are held back and have rows in the copy.
-func (r CopyReport) HeldPosts() int {
+func (r CopyReport) HeldPosts() int { return countPosts(r.Held) }
+
+// HeardPosts counts the posts that have rows in the copy and are gone, or lost an image, by what an audit heard.
+func (r CopyReport) HeardPosts() int { return countPosts(r.Heard) }
+
+func countPosts(rows []string) int {
 	posts := map[manifest.PostID]bool{}
-	for _, row := range r.Held {
+	for _, row := range rows {
 		posts[dataset.PostOf(row)] = true
 	}
 	return len(posts)
