@@ -45,6 +45,8 @@ func specialAdvice(n state.Count) string {
 		return "in the dataset, marked in the filter column"
 	case n.Reason == "suspected_placeholder":
 		return "look at one: if it is a real image, raise images.suspect_after in policy.toml"
+	case policy.LeftPost(n.Reason):
+		return "nothing: the image was removed, and stays out"
 	case n.Reason == policy.SameAsRemoved:
 		return "its image was deleted elsewhere; a maintainer can allow it (images.allow_same_as_removed)"
 	case n.Reason == policy.RobotsTag:
