@@ -51,12 +51,12 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 			e.Texts++
 		}
 	}
-	for folder, goes := range madeFolders {
+	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
 		names, err := ws.Files(ctx, folder)
 		if err != nil {
 			return e, err
 		}
-		e.Files = append(e.Files, slices.DeleteFunc(names, func(name string) bool { return !goes(name) })...)
+		e.Files = append(e.Files, slices.DeleteFunc(names, func(name string) bool { return !isMade(name) })...)
 	}
 	for _, name := range []string{manifest.OutcomesName, manifest.ListName, state.PolicyFile, workspace.ReportName} {
 		if f, err := ws.OpenFile(name); err == nil {
@@ -151,10 +151,10 @@ func forgetDataset(ctx context.Context, ws *workspace.Workspace) error {
 	return state.ClearNote[state.ExportNote](ctx, ws)
 }
 
-// madeFolders are the folders that runs make, with which of their files End removes.
-var madeFolders = map[string]func(name string) bool{
-	state.DatasetDir: state.IsOfDataset, // what somebody put beside it is their own, whatever is in it
-	state.ShardsDir:  func(string) bool { return true },
+// isMade reports whether a file of the dataset or the shards is one that End removes. What somebody put beside the
+// dataset is their own, whatever is in it.
+func isMade(name string) bool {
+	return state.IsOfDataset(name) || strings.HasPrefix(name, state.ShardsDir+"/")
 }
 
 // removeDataset removes the dataset, what was made of it, and what was to be read for it.
@@ -162,8 +162,8 @@ func removeDataset(ctx context.Context, ws *workspace.Workspace) error {
 	if err := cluster.Clear(ctx, ws); err != nil { // in its order: no shard is begun, and none finished
 		return err
 	}
-	for folder, goes := range madeFolders {
-		if err := ws.RemoveFiles(ctx, folder, goes); err != nil {
+	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
+		if err := ws.RemoveFiles(ctx, folder, isMade); err != nil {
 			return err
 		}
 	}
