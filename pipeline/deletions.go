@@ -150,7 +150,8 @@ func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]boo
 			return nil, err
 		}
 		after, gone := r.heard.Applied(rec)
-		switch t := rec.Trouble; {
+		t := rec.Trouble
+		switch {
 		case !gone:
 			continue
 		case r.cameBackWithout(rec):
