@@ -670,7 +670,8 @@ func (v *verification) strays() {
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):
 			v.note("%s is not of a cluster: the next recheck, purge or run takes it away", name)
-		case (v.asSealed[name] || !v.report.Sealed) && strings.HasPrefix(name, state.DatasetDir+"/") && !state.IsOfDataset(name):
+		case (v.asSealed[name] || !v.report.Sealed) && strings.HasPrefix(name, state.DatasetDir+"/") &&
+			!state.IsOfDataset(name):
 			v.note("%s is on no record of an export: find out what it is; no command takes it away", name)
 		case v.asSealed[name] && strings.HasPrefix(name, state.DatasetDir+"/"):
 			v.note("%s is on no record of an export: find out what it is; the next run that exports takes it away or writes it again", name)

@@ -60,7 +60,7 @@ type Summary struct {
 	Files      int            `json:"files"`              // pictures, those that could not be read among them
 	Unreadable int            `json:"unreadable"`         // of Files
 	Reasons    map[string]int `json:"reasons"`            // of Unreadable
-	Skipped    int            `json:"skipped"`            // other files, links, pipes: of each at most the first bytes were read
+	Skipped    int            `json:"skipped"`            // other files, links, pipes: at most their first bytes were read
 	Hidden     int            `json:"left_out,omitempty"` // pictures that Config.Hidden names
 	Groups     int            `json:"groups"`             // kept pictures with duplicates
 	Duplicates int            `json:"duplicates"`         // pictures that are near a kept one

@@ -208,8 +208,8 @@ func MustHide(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return hidden, err
 }
 
-// NotShown returns the rows of MustHide, and those of posts that Reddit holds back itself, as in quarantine: their images
-// are in the workspace, and nobody may see them now.
+// NotShown returns the rows of MustHide, and those of posts that Reddit holds back itself, as in quarantine: their
+// images are in the workspace, and nobody may see them now.
 func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	rows, err := MustHide(ctx, ws)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 // What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
 // changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
-// entry, and waits in a note while the manifest does not have the entry. What was held back is found by the next job that
-// asks, and keeps the time of the log: that a backup came back gives nobody more time.
+// entry, and waits in a note while the manifest does not have the entry. What was held back is found by the next job
+// that asks, and keeps the time of the log: that a backup came back gives nobody more time.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {

@@ -24,9 +24,10 @@ const (
 
 // OpenManifest opens a Parquet file for reading as a manifest, row by row. It gives text, integers, floats, decimals,
 // booleans ("true", "false"), times (RFC 3339), dates, times of day, UUIDs and lists of them; columns of any other kind
-// (an image, a map) are left out of Columns, and Unread names them. Where the footer says that the numbers of a column are ClassLabels, as Hugging Face datasets and
-// WriteParquet have it, its cells hold the names of the labels, and null for -1, which datasets writes for no label.
-// Only the columns named by want are read, and checked; nil is all of them. The cells of the others are Null.
+// (an image, a map) are left out of Columns, and Unread names them. Where the footer says that the numbers of a column
+// are ClassLabels, as Hugging Face datasets and WriteParquet have it, its cells hold the names of the labels, and null
+// for -1, which datasets writes for no label. Only the columns named by want are read, and checked; nil is all of them.
+// The cells of the others are Null.
 //
 // A file that cannot be read as Parquet gives a *manifest.Problem, what is damaged or forged within it a final error
 // of Next. A value that cannot be used is told in its cell.
