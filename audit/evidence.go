@@ -604,6 +604,12 @@ func (a *audit) compare(e *evidence, was past) {
 	}
 }
 
+// refusedBy reports whether the policy of the last run refuses the stored image of an entry.
+func refusedBy(rec workspace.Record) bool {
+	t := rec.Trouble // another image than the labelled one is nothing that a policy forbids
+	return t != nil && t.Beside == workspace.Out && t.Outcome != manifest.Changed
+}
+
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws := a.Workspace
@@ -617,7 +623,7 @@ func (a *audit) readRecords(ctx context.Context) error {
 		if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 			a.rows++
 		}
-		if img := rec.Image; img != nil && (state.RefusedImage(rec) || !state.Admits(a.Policy, *img)) {
+		if img := rec.Image; img != nil && (refusedBy(rec) || !state.Admits(a.Policy, *img)) {
 			a.refused[rec.Key.String()] = true
 			if rec.Result != nil && rec.Result.Outcome == manifest.Kept {
 				a.rowsHeld.barred[rec.ID] = true

@@ -28,8 +28,8 @@ type GonePost struct {
 //
 //	MustErase         rows whose content is erased: image, text, hashes and answers of models
 //	MustLeaveDataset  rows that the dataset must not have: those, and the ones whose removal waits for a confirmation
-//	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those of posts and images that the
-//	                  policy does not allow once they have left the dataset, and those that nobody asks about any more
+//	MustLeaveCopies   rows that registered copies must lose: those of MustErase, those of posts that the policy does not
+//	                  allow once they have left the dataset, and those that nobody asks about any more
 //	MustHide          rows of which nothing is shown or handed out, neither content nor what it looks like: those of
 //	                  MustLeaveDataset, and those that audits heard are gone, which leave it with the next job
 //
@@ -230,8 +230,8 @@ func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 const LeftManifest manifest.Reason = "left_manifest"
 
 // MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts
-// and images that the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries
-// the manifest has no more, and after the end of a workspace all of them.
+// that the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the
+// manifest has no more, and after the end of a workspace all of them.
 func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (GoneSet, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil || len(copies) == 0 {
@@ -244,11 +244,6 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 		return gone, err
 	}
 	gone.add(held)
-	refused, err := refusedRows(ctx, ws)
-	if err != nil {
-		return gone, err
-	}
-	gone.add(refused)
 	left := map[string]bool{}
 	for _, c := range copies {
 		for _, row := range c.Rows {
@@ -291,26 +286,6 @@ func heldRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 		}
 	}
 	return rows, nil
-}
-
-// refusedRows are the rows that are not in the dataset any more because the policy does not allow their image.
-func refusedRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	rows := newGoneSet()
-	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Beside: workspace.Out}) {
-		if err != nil {
-			return rows, err
-		}
-		if RefusedImage(rec) && rec.Result != nil && rec.Result.Outcome == rec.Trouble.Outcome {
-			rows.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateHeld, rec.Trouble.Reason}
-		}
-	}
-	return rows, nil
-}
-
-// RefusedImage reports whether the policy of the last run does not allow the stored image of an entry.
-func RefusedImage(rec workspace.Record) bool {
-	t := rec.Trouble // another image than the labelled one is nothing that a policy forbids
-	return t != nil && t.Beside == workspace.Out && t.Outcome != manifest.Changed
 }
 
 // A RowThere says that a file has a row that must go.

@@ -119,7 +119,6 @@ type Select struct {
 	Split       string            // only entries of this split; empty for all
 	Digests     []string          // only entries whose image has one of these, of whatever kind; nil for all
 	Troubles    []manifest.Reason // only entries with trouble for one of these reasons; nil for all
-	Beside      Beside            // only entries with trouble that means this for their image; empty for all
 }
 
 const recordsSQL = `
@@ -161,9 +160,6 @@ func (w *Workspace) Records(ctx context.Context, o Select) iter.Seq2[Record, err
 	}
 	if o.Troubles != nil {
 		narrow("t.reason IN "+list, jsonColumn{o.Troubles})
-	}
-	if o.Beside != "" {
-		narrow("t.beside = ?", o.Beside)
 	}
 	return pages(ctx, w, "read entries", query, args, scanRecord)
 }
