@@ -294,6 +294,7 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
+	sources    map[manifest.Key]string             // where images came from that are withheld, or that an audit heard are gone
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
 	heard      state.HeardNote                     // what audits heard since the last answer that the log has
@@ -322,6 +323,7 @@ type audit struct {
 	refused      map[string]bool    // entries whose image the policy refuses, or was not held against: no row may have it
 	waiting      []string           // posts and images that are withheld
 	waitingSince []time.Time        // when each of them was found gone
+	ahead        []string           // of those, which have a time in the future, and not in waiting
 	back         []string           // those that are withheld, and that Reddit shows again in this audit
 	named        map[*evidence]bool // posts that stand in files; true: in one of neither workspace nor copy
 	edition      edition            // of the release, by the log
@@ -333,10 +335,12 @@ func newAudit(c Config) *audit {
 		past:   map[manifest.PostID]past{},
 		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		goneImages: map[manifest.Key]lostImage{}, removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
+		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
+		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
 		heard: state.HeardNote{}, told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
-			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{}},
+			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},
+			copies: map[string]map[manifest.PostID]bool{}},
 		gone: goneContent{}, named: map[*evidence]bool{}, refused: map[string]bool{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }
 	return a

@@ -183,7 +183,8 @@ type rowsHeld struct {
 	never  bool      // one never was, or in the future
 	stale  map[manifest.PostID]bool
 	held   map[manifest.PostID]bool
-	barred map[manifest.PostID]bool // the policy refuses the image, or may
+	barred map[manifest.PostID]bool            // the policy refuses the image, or may, and the dataset has the row
+	copies map[string]map[manifest.PostID]bool // likewise in copies, by their paths
 }
 
 // holdsRow notes a row of a post in the dataset or a registered copy. A copy may have that of a post that is withheld
@@ -240,11 +241,21 @@ func (a *audit) tellRows() {
 			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow, or that are held "+
 				"back", page.Counted(len(ids), "post"), some(ids))})
 	}
-	maps.DeleteFunc(r.barred, func(id manifest.PostID, _ bool) bool { return a.posts[id].MustGo })
+	goes := func(id manifest.PostID, _ bool) bool { return a.posts[id].MustGo }
+	maps.DeleteFunc(r.barred, goes)
 	if ids := idsOf(r.barred); len(ids) > 0 {
 		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: doRun, Posts: ids, Late: true,
-			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) whose images this policy does not allow, or was "+
-				"not applied to yet", page.Counted(len(ids), "post"), some(ids))})
+			What: fmt.Sprintf("the dataset has rows of %s (%s) whose images this policy does not allow, or was not applied "+
+				"to yet", page.Counted(len(ids), "post"), some(ids))})
+	}
+	for path, barred := range r.copies { // no job takes these out: a mistake in a policy would empty all copies
+		maps.DeleteFunc(barred, goes)
+		if ids := idsOf(barred); len(ids) > 0 {
+			a.duty(Duty{Kind: DutyHeld, Where: path, Posts: ids, Late: true,
+				Do: "make a new copy with rehydrate export and delete this one, then say so: rehydrate export --destroyed",
+				What: fmt.Sprintf("the copy %s has rows of %s (%s) whose images this policy does not allow, or was not "+
+					"applied to yet", path, page.Counted(len(ids), "post"), some(ids))})
+		}
 	}
 	due := r.oldest.Add(a.Policy.Reddit.RecheckWithin).UTC()
 	d := Duty{Kind: DutyRecheck, Where: "reddit", Do: "rehydrate recheck RELEASE", Posts: idsOf(r.stale),
@@ -376,13 +387,19 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []s
 // noteWithheld notes content, of a post or of an entry, that waits for a confirmation since one of these times: the
 // clock of the state is the operator's, so an earlier time in the log counts.
 func (a *audit) noteWithheld(id string, since ...time.Time) {
+	first := earliest(since...).UTC()
+	if first.After(a.report.Time.Add(policy.ClockSkew)) {
+		a.ahead = append(a.ahead, id)
+		return
+	}
 	a.waiting = append(a.waiting, id)
-	a.waitingSince = append(a.waitingSince, earliest(since...).UTC())
+	a.waitingSince = append(a.waitingSince, first)
 }
 
 // tellWithheld says of posts that wait for a confirmation. One command decides about them all, so they are one duty: it
 // is due, and late, with the first of them.
 func (a *audit) tellWithheld() {
+	it := func(n int) string { return map[bool]string{true: "it", false: "them"}[n == 1] }
 	if n := len(a.waiting); n > 0 {
 		slices.Sort(a.waiting)
 		first, last := slices.MinFunc(a.waitingSince, time.Time.Compare), slices.MaxFunc(a.waitingSince, time.Time.Compare)
@@ -390,22 +407,23 @@ func (a *audit) tellWithheld() {
 		if at(first) != at(last) {
 			since = "the first gone since " + at(first)
 		}
-		d := Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.waiting, Due: &due, Late: a.report.Time.After(due),
-			Do: "rehydrate run RELEASE --confirm-removals",
+		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.waiting, Due: &due,
+			Late: a.report.Time.After(due), Do: "rehydrate run RELEASE --confirm-removals",
 			What: fmt.Sprintf("%s held back (%s), %s; the holder decides about %s", are(n, "post"), some(a.waiting),
-				since, map[bool]string{true: "it", false: "them"}[n == 1])}
-		if last.After(a.report.Time.Add(policy.ClockSkew)) {
-			d.Due, d.Late, d.Do = nil, true, "rehydrate recheck RELEASE" // which dates them anew
-			d.What = fmt.Sprintf("%s held back (%s), by state.db since %s, in the future: a clock was wrong, or state.db was "+
-				"changed", are(n, "post"), some(a.waiting), at(last))
-		}
-		a.duty(d)
+				since, it(n))})
+	}
+	if n := len(a.ahead); n > 0 {
+		slices.Sort(a.ahead)
+		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.ahead, Late: true,
+			Do: "rehydrate recheck RELEASE", // which dates what is gone still
+			What: fmt.Sprintf("%s held back (%s), by state.db since a time in the future: a clock was wrong, or state.db "+
+				"was changed", are(n, "post"), some(a.ahead))})
 	}
 	if n := len(a.back); n > 0 {
 		slices.Sort(a.back)
 		a.duty(Duty{Kind: DutyRecheck, Where: state.StateFile, Do: "rehydrate recheck RELEASE", Posts: a.back,
 			What: fmt.Sprintf("%s held back (%s), and Reddit shows %s again: a recheck takes that over",
-				are(n, "post"), some(a.back), map[bool]string{true: "it", false: "them"}[n == 1])})
+				are(n, "post"), some(a.back), it(n))})
 	}
 }
 

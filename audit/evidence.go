@@ -507,13 +507,14 @@ func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(
 func (r Report) Records(digest string) (events []auditlog.Event) {
 	heard := map[int][]auditlog.Post{} // by image
 	for _, p := range r.Posts {
+		// What an earlier audit said of the images of such a post is taken back with it, so it is said again below.
 		if p.MustGo && p.Because == "live" || p.takenBack {
 			heard[0] = append(heard[0], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
 		}
 	}
 	for _, p := range r.Posts {
 		for _, img := range p.Images {
-			if img.MustGo && img.Because == "live" {
+			if img.MustGo && (img.Because == "live" || img.Because == "log" && p.takenBack) {
 				heard[img.number] = append(heard[img.number], auditlog.Post{ID: p.ID, State: p.State,
 					Reason: auditlog.Word(img.Reason)})
 			}
@@ -556,11 +557,13 @@ func (a *audit) restored(e auditlog.Event) {
 func (a *audit) compareCopies(have []workspace.Copy) {
 	known := map[string]state.CopyState{}
 	for _, c := range have {
+		barred := map[manifest.PostID]bool{}
 		for _, row := range c.Rows {
 			if a.refused[row] && state.StateOfCopy(c) != state.CopyClosed {
-				a.rowsHeld.barred[dataset.PostOf(row)] = true
+				barred[dataset.PostOf(row)] = true
 			}
 		}
+		a.rowsHeld.copies[c.Path] = barred
 		known[state.SHA256([]byte(c.Path))] = state.StateOfCopy(c)
 	}
 	// A copy that state.db lost, or has as closed while the log does not, still exists and no purge reaches it.
@@ -613,6 +616,10 @@ func refusedBy(rec workspace.Record) bool {
 // readRecords reads the records of every entry, and the files of the last export.
 func (a *audit) readRecords(ctx context.Context) error {
 	ws := a.Workspace
+	heard, err := state.ReadNote[state.HeardNote](ctx, ws)
+	if err != nil {
+		return err
+	}
 	entries, unnamed := 0, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
@@ -633,6 +640,9 @@ func (a *audit) readRecords(ctx context.Context) error {
 			(t.Removed() || t.Withheld()) {
 			a.goneImages[rec.Key] = lostImage{reason: t.Reason, because: "workspace", since: t.At, waits: t.Withheld(),
 				many: t.Beside == workspace.Unconfirmed}
+		}
+		if _, gone := heard[rec.ID].Images[rec.Key.Image]; rec.Image != nil && (gone || a.goneImages[rec.Key].waits) {
+			a.sources[rec.Key] = rec.Image.Source
 		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue

@@ -67,7 +67,7 @@ func (a *audit) shownNow(k manifest.Key, why manifest.Reason) bool {
 		return false
 	}
 	p := a.told[k.ID]
-	return p == nil || p.WithoutParent(a.tombstoneOf).Image(k.Image).Shows(why)
+	return p == nil || p.WithoutParent(a.tombstoneOf).Image(k.Image).Shows(why, a.sources[k])
 }
 
 // tombstoneOf is the state of the tombstone of a post, if one holds or will once a job has taken it over.

@@ -67,6 +67,9 @@ func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error],
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
+	if len(s.unanswered) > 0 {
+		return nil
+	}
 	return s.Workspace.AllAsked(ctx)
 }
 

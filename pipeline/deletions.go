@@ -177,6 +177,14 @@ func hasImage(rec workspace.Record) bool {
 	return rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
 }
 
+// sourceOf is where the stored image of an entry came from, "" if it has none.
+func sourceOf(rec workspace.Record) string {
+	if rec.Image == nil {
+		return ""
+	}
+	return rec.Image.Source
+}
+
 // cameBackWithout reports whether the removal of the image of an entry out of its live post is news, and takes nothing
 // away: there was no such image, or it was erased while its post was away. Then nothing of it waits, as nothing of a
 // post that was never live does.
@@ -233,14 +241,14 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
 		case c.Removed() && !waits && s.cameBackWithout(rec):
 			err = s.Workspace.DropImage(ctx, rec.Key, trouble(c.Fault), true)
-		case c.Removed() && waits && t.At.After(now): // a clock that was ahead gives nobody more time
-			t.At = now
-			s.images[rec.Key] = t
-			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
-		case waits && c.Shows(t.Reason) && (rec.Image == nil || rec.Image.Source == state.SHA256([]byte(c.URL))):
+		case waits && c.Shows(t.Reason, sourceOf(rec)):
 			s.back[rec.ID] = true
 			delete(s.images, rec.Key)
 			err = s.Workspace.ClearTrouble(ctx, rec.Key)
+		case waits && t.At.After(now): // a clock that was ahead gives nobody more time
+			t.At = now
+			s.images[rec.Key] = t
+			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
 		}
 		if err != nil {
 			return err

@@ -259,7 +259,8 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 	if r.Log.Present && !r.Log.Consistent {
 		return errors.New("write the checkpoint: the log is not consistent, as the report says")
 	}
-	if s := r.Log.Since; s != nil && !s.Holds {
+	replaces := isThere(f.checkpoint)
+	if s := r.Log.Since; s != nil && !s.Holds && replaces {
 		return fmt.Errorf("write the checkpoint: the log does not continue from the earlier one, as the report says; "+
 			"keep that one, and name a new file with --checkpoint instead of %s where the log was put back for a good reason",
 			f.checkpoint)
@@ -273,14 +274,14 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 	if err != nil {
 		return fmt.Errorf("write the checkpoint: %w", err)
 	}
-	if isThere(f.checkpoint) {
+	if replaces {
 		replaced, err := readCheckpoint("--checkpoint", f.checkpoint)
 		if err == nil {
 			_, err = l.Since(ctx, replaced)
 		}
 		if err != nil {
-			return fmt.Errorf("write the checkpoint: %s stays as it is, because the log does not continue from it: %w; audit "+
-				"again with --since %[1]s", f.checkpoint, err)
+			return fmt.Errorf("write the checkpoint: %s stays as it is, because it is not known that the log continues from "+
+				"it: %w; audit again with --since %[1]s", f.checkpoint, err)
 		}
 	}
 	return c.writeOwn(ctx, "checkpoint", f.checkpoint, written(l.Checkpoint().Signed))

@@ -2,6 +2,7 @@ package reddit
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -193,10 +194,14 @@ func (c Candidate) Removed() bool {
 	return c.Fault != nil && slices.Contains(policy.ImageRemovals(), c.Fault.Reason)
 }
 
-// Shows reports whether the answer has the image, which was removed for a reason. One without the items of a gallery,
-// or without the post that a crosspost shows, says no more of it than silence.
-func (c Candidate) Shows(removed manifest.Reason) bool {
-	return c.Fault == nil && (removed != policy.CrosspostParent || c.Parent != "")
+// Shows reports whether the answer has an image again that was removed for a reason. source is the SHA-256 of the URL
+// that it came from, "" if that is not known. An answer without the items of a gallery, or without the post that a
+// crosspost shows, says no more of the image than silence; another picture in its place is not it.
+func (c Candidate) Shows(removed manifest.Reason, source string) bool {
+	if removed == policy.CrosspostParent { // the post is live: what is odd about its image is no removal
+		return c.Parent != "" && !c.Removed()
+	}
+	return c.Fault == nil && (source == "" || source == fmt.Sprintf("%x", sha256.Sum256([]byte(c.URL))))
 }
 
 // WithoutParent is the post, or, where it is a crosspost of one that tombstone has the state of, what Reddit would

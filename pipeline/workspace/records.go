@@ -247,7 +247,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			if p.State.Gone() && (gone.IsZero() || p.CheckedAt.Before(gone)) {
 				gone = p.CheckedAt
 			}
-			gone = earlier(gone, since.Posts[p.ID])
+			gone = earlier(earlier(gone, w.now()), since.Posts[p.ID]) // a clock that was ahead gives nobody more time
 			// Before the row changes: the log gets only what was not stored yet.
 			said = append(said, t.newVerdict(ctx, p)...)
 			t.exec(ctx, `
@@ -257,7 +257,7 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
 				  gone_at = CASE WHEN excluded.gone_at > 0 AND post.gone_at > 0 THEN min(post.gone_at, excluded.gone_at)
-				    ELSE excluded.gone_at END`, // a clock that was ahead gives nobody more time
+				    ELSE excluded.gone_at END`,
 				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), withheld{&p}, p.Unseen,
 				p.Subreddit, seconds(gone))
 		}
