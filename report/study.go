@@ -163,7 +163,6 @@ type ModelRow struct {
 	Task, Model               string
 	Files                     int
 	Scored, NoAnswer, Missing string
-	Without                   string // entries without a true label
 	Macro, Weighted           string
 	Unlike                    string // why the scores are not comparable with the others of the task; "" where they are
 }
@@ -173,7 +172,7 @@ func (s Study) ModelRows() (rows []ModelRow) {
 	for _, task := range s.TaskNames() {
 		most := s.mostAnswers(task)
 		for _, m := range s.Models {
-			row := ModelRow{task, m.Name, len(m.Scores.Files), "-", "-", "-", "-", "-", "-", ""}
+			row := ModelRow{task, m.Name, len(m.Scores.Files), "-", "-", "-", "-", "-", ""}
 			t := m.Scores.Task(task)
 			if t == nil {
 				rows = append(rows, row)
@@ -181,7 +180,6 @@ func (s Study) ModelRows() (rows []ModelRow) {
 			}
 			row.Scored, row.NoAnswer, row.Missing = counts(t.Scored), counts(t.NoAnswer), counts(missing(m.Scores,
 				t.Files))
-			row.Without = strconv.Itoa(t.Without)
 			row.Macro, row.Weighted = t.MacroF1.Percent(), t.WeightedF1.Percent()
 			best := most.Scores.Task(task)
 			switch {
