@@ -294,7 +294,7 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
-	sources    map[manifest.Key]string             // where images came from that are withheld, or that an audit heard are gone
+	sources    map[manifest.Key]string             // where withheld images came from, and those that an audit heard are gone
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
 	heard      state.HeardNote                     // what audits heard since the last answer that the log has

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -125,18 +126,26 @@ func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, g
 		return err
 	}
 	copies, err := ws.Copies(ctx)
-	for _, c := range copies {
-		i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
-		if i < 0 {
-			continue
-		}
+	for r, c := range unclosed(list, copies) {
 		for _, row := range Owed(c, waits) {
 			if !gone.HasRow(row) {
-				list[i].Held = append(list[i].Held, row)
+				r.Held = append(r.Held, row)
 			}
 		}
 	}
 	return err
+}
+
+// unclosed yields the reports of copies that are not closed, each with its copy.
+func unclosed(list []CopyReport, copies []workspace.Copy) iter.Seq2[*CopyReport, workspace.Copy] {
+	return func(yield func(*CopyReport, workspace.Copy) bool) {
+		for _, c := range copies {
+			i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
+			if i >= 0 && !yield(&list[i], c) {
+				return
+			}
+		}
+	}
 }
 
 // NoteHeard adds to reports the rows that audits heard are gone. A copy that has such rows is not good.
@@ -146,14 +155,10 @@ func NoteHeard(ctx context.Context, ws *workspace.Workspace, list []CopyReport) 
 		return err
 	}
 	copies, err := ws.Copies(ctx)
-	for _, c := range copies {
-		i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
-		if i < 0 {
-			continue
-		}
-		list[i].Heard = Owed(c, heard)
-		if len(list[i].Heard) > 0 && list[i].State == CopyGood {
-			list[i].State, list[i].Told = CopyOpen, NotAsked
+	for r, c := range unclosed(list, copies) {
+		r.Heard = Owed(c, heard)
+		if len(r.Heard) > 0 && r.State == CopyGood {
+			r.State, r.Told = CopyOpen, NotAsked
 		}
 	}
 	return err

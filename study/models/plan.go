@@ -227,7 +227,7 @@ func still(judge state.Judge, planned, now workspace.Record) error {
 type Estimate struct {
 	Rows     int     `json:"rows"`
 	Hidden   int     `json:"hidden,omitempty"` // rows that are gone or held back since the last job: not asked about
-	Stale    int     `json:"to_recheck"`       // rows whose posts Reddit has to be asked about first: then the rest is not known
+	Stale    int     `json:"to_recheck"`       // rows whose posts Reddit is asked about first: then the rest is not known
 	Known    int     `json:"answered"`
 	Requests int     `json:"requests"`
 	In       int     `json:"tokens_in"`
