@@ -112,8 +112,9 @@ func TestStudyModels(t *testing.T) {
 	}
 	full, easy := model("full", 0, 0, true, true, true, true, true), model("easy", 3, 1, true, false, false, false, false)
 	page := writeStudy(t, Study{Models: []Model{easy, full, {Name: "none"}}})
-	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td><td class="number">%d</td>` +
-		`<td class="number">%d</td><td class="number">20.00</td><td class="number">100.00</td><td>%s</td>`
+	const row = `<td>one</td><th scope="row">%s</th><td class="number">1</td><td class="number">%d</td>` +
+		`<td class="number">%d</td><td class="number">%d</td><td class="number">20.00</td>` +
+		`<td class="number">100.00</td><td>%s</td>`
 	for _, want := range []string{fmt.Sprintf(row, "easy", 1, 1, 3,
 		"not comparable with full, which answered other entries"), fmt.Sprintf(row, "full", 5, 0, 0, ""),
 		"<p>7 entries without a true label: not scored.</p>"} {

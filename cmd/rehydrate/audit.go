@@ -261,8 +261,8 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 	}
 	replaces := isThere(f.checkpoint)
 	if s := r.Log.Since; s != nil && !s.Holds && replaces {
-		return fmt.Errorf("write the checkpoint: the log does not continue from the earlier one, as the report says; "+
-			"keep that one, and name a new file with --checkpoint instead of %s where the log was put back for a good reason",
+		return fmt.Errorf("write the checkpoint: %s stays as it is, because the log does not continue from the earlier "+
+			"checkpoint, as the report says; if the log was put back for a good reason, name a new file with --checkpoint",
 			f.checkpoint)
 	}
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{ReadOnly: true})
