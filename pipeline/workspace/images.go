@@ -256,7 +256,7 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 // SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
 	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(),
-		func(ctx context.Context, t *tx) { t.putTrouble(ctx, k, trouble) })
+		func(ctx context.Context, t *tx) { w.putTrouble(ctx, t, k, trouble) })
 }
 
 // SetLimits notes against which limits the stored image of an entry was held last, as Image.Limits has it.
@@ -273,11 +273,9 @@ func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
 	})
 }
 
-func (t *tx) putTrouble(ctx context.Context, k manifest.Key, trouble Trouble) {
+func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, trouble Trouble) {
 	if policy.LeftPost(trouble.Reason) {
-		since, err := readNote[sinceNote](ctx, t, metaSince)
-		t.fail(err)
-		trouble.At = earlier(trouble.At, since.Images[k.ID])
+		trouble.At = earlier(trouble.At, w.sinceByLog(ctx, t).Images[k.ID])
 	}
 	t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -329,7 +327,7 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 				Verdict: string(auditlog.Word(why.Reason))})
 		}
 		t.markErased(ctx)
-		t.putTrouble(ctx, k, why)
+		w.putTrouble(ctx, t, k, why)
 	})
 }
 

@@ -415,6 +415,7 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(ctx, t, r.stones)
 		t.addRemovals(ctx, r.gone)
+		w.since = nil
 		if r.what != auditlog.RestoredCheckpoint && r.what != auditlog.RestoredKey {
 			t.setMeta(ctx, metaUnsure, "1")
 		}

@@ -237,8 +237,7 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 	return w.change(ctx, "store post states", func(ctx context.Context, t *tx) {
 		var said []auditlog.Post
-		since, err := readNote[sinceNote](ctx, t, metaSince)
-		t.fail(err)
+		since := w.sinceByLog(ctx, t)
 		for _, p := range posts {
 			if !validID(p.ID) {
 				t.fail(fmt.Errorf("%q is not a post id", string(p.ID)))

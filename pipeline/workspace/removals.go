@@ -123,8 +123,31 @@ func earlier(now, first time.Time) time.Time {
 	return now
 }
 
+// sinceByLog returns the note since. It is large where a large state.db was restored, and asked for with every batch of
+// posts: it is read once.
+func (w *Workspace) sinceByLog(ctx context.Context, t *tx) sinceNote {
+	if w.since == nil {
+		since, err := readNote[sinceNote](ctx, t, metaSince)
+		if err != nil {
+			t.fail(err)
+			return sinceNote{}
+		}
+		w.since = &since
+	}
+	return *w.since
+}
+
 // AllAsked notes that every post was asked about: what is held back has its time in state.db.
-func (w *Workspace) AllAsked(ctx context.Context) error { return w.SetMeta(ctx, metaSince, "") }
+func (w *Workspace) AllAsked(ctx context.Context) error {
+	last, err := w.Meta(ctx, metaSince)
+	if err != nil || last == "" {
+		return err
+	}
+	return w.change(ctx, "every post was asked about", func(ctx context.Context, t *tx) {
+		t.setMeta(ctx, metaSince, "")
+		w.since = nil
+	})
+}
 
 // addLeft has images that were removed from posts that stay be removed, and notes those of which there is no entry.
 func (t *tx) addLeft(ctx context.Context, more leftImages) {

@@ -84,7 +84,8 @@ type Workspace struct {
 
 	posts [1024]sync.Mutex // guard the image files of posts and their rows: the two change one after the other; see post
 
-	turn sync.Mutex // of a change
+	turn  sync.Mutex // of a change
+	since *sinceNote // as sinceByLog read it, by turn; nil before
 
 	now        func() time.Time // dates the records of the log
 	waiting    atomic.Int64     // records that were stored since records were published
