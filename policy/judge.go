@@ -16,7 +16,7 @@ type Facts struct {
 	ModRemoved       bool   // banned_by or removed_by set, as a moderator sees it
 	AuthorDeleted    bool   // author is "[deleted]"
 	SelftextDeleted  bool   // selftext is "[deleted]"
-	SelftextRemoved  bool   // selftext is "[removed]"
+	SelftextRemoved  bool   // selftext is "[removed]", or starts "[ Removed by "
 	TitleDeleted     bool   // title is "[deleted by user]"
 	TitleRemoved     bool   // title starts "[ Removed by "
 	RobotIndexable   *bool  // is_robot_indexable, nil when absent

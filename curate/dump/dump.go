@@ -412,13 +412,14 @@ func (s *submission) removed() bool {
 
 // isMark reports whether a text is what Reddit, or a dump, puts in place of one that is gone.
 func isMark(text string) bool {
-	if len(text) > 40 { // longer than all marks
+	if len(text) > 120 { // longer than all marks
 		return false
 	}
 	text = strings.ToLower(strings.TrimSpace(strings.ReplaceAll(text, `\`, "")))
 	inside, opens := strings.CutPrefix(text, "[")
 	inside, closes := strings.CutSuffix(inside, "]")
-	return opens && closes && slices.Contains(marks, strings.TrimSpace(inside))
+	inside = strings.TrimSpace(inside)
+	return opens && closes && (slices.Contains(marks, inside) || strings.HasPrefix(inside, "removed by reddit on account of "))
 }
 
 var marks = []string{"deleted", "removed", "deleted by user", "removed by reddit", "removed by moderator"}

@@ -153,6 +153,8 @@ func TestFilters(t *testing.T) {
 			Chosen: 1},
 		line("aaaa",
 			`"selftext":"[ Removed by Reddit ]"`): {Removed: 1},
+		line("aaaa", `"selftext":"[ Removed by Reddit on account of violating the `+
+			`[content policy](/help/contentpolicy). ]"`): {Removed: 1},
 		line("aaaa",
 			`"title":" [Deleted] "`): {Removed: 1},
 		line("aaaa",

@@ -68,6 +68,10 @@ func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
 	return Post{Facts: facts, Images: images, Subreddit: subreddit}, nil
 }
 
+// removedBy starts the title and the text that Reddit puts in place of those of a post that it took down: the title is
+// "[ Removed by Reddit ]", and the text of newer posts names the content policy.
+const removedBy = "[ Removed by "
+
 // readFacts reads what a verdict rests on, and the subreddit of the post as in Post.
 func readFacts(data json.RawMessage) (policy.Facts, string, error) {
 	var t factFields
@@ -84,9 +88,9 @@ func readFacts(data json.RawMessage) (policy.Facts, string, error) {
 		ModRemoved:       bool(t.BannedBy || t.RemovedBy) || t.Removed || t.Spam,
 		AuthorDeleted:    *t.Author == "[deleted]",
 		SelftextDeleted:  t.Selftext == "[deleted]",
-		SelftextRemoved:  t.Selftext == "[removed]",
+		SelftextRemoved:  t.Selftext == "[removed]" || strings.HasPrefix(t.Selftext, removedBy),
 		TitleDeleted:     t.Title == "[deleted by user]",
-		TitleRemoved:     strings.HasPrefix(t.Title, "[ Removed by "),
+		TitleRemoved:     strings.HasPrefix(t.Title, removedBy),
 		RobotIndexable:   t.RobotIndexable,
 		Quarantine:       t.Quarantine,
 		ProfileSubreddit: strings.HasPrefix(strings.ToLower(t.Subreddit), "u_"),

@@ -157,6 +157,10 @@ func TestFindImages(t *testing.T) {
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"[deleted]","removed_by_category":"deleted","is_self":true,"url":"https://i.redd.it/parent.png"}]`, []string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a post that Reddit took down",
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","title":"[ Removed by Reddit ]","removed_by_category":"content_takedown","is_self":true}]`, []string{"gone/crosspost_parent_removed"}},
+		{"crosspost of a post whose text says that Reddit took it down",
+			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","url":"https://i.redd.it/parent.png",` +
+				`"selftext":"[ Removed by Reddit on account of violating the [content policy](/help/contentpolicy). ]"}]`,
+			[]string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a deleted post with malformed media",
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","removed_by_category":"deleted","gallery_data":"?"}]`, []string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a quarantined text",
