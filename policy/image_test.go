@@ -42,7 +42,7 @@ func TestInspectImage(t *testing.T) {
 		reason manifest.Reason
 		detail string
 	}{
-		{"nothing", func(*Images) {}, nil, "empty_body", "the host sent no bytes"},
+		{"nothing", func(*Images) {}, nil, "empty_body", "the file has no bytes"},
 		{"a page", func(*Images) {}, []byte("<html>"), "not_an_image_html",
 			"the bytes are html, not JPEG, PNG, GIF or WebP"},
 		{"unknown", func(*Images) {}, []byte("?"), "not_an_image",

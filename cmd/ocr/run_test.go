@@ -41,7 +41,7 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	const notImage, nothing = "invalid/not_an_image: the bytes are of no known kind, not JPEG, PNG, GIF or WebP\n",
-		"invalid/empty_body: the host sent no bytes\n"
+		"invalid/empty_body: the file has no bytes\n"
 	for _, tt := range []struct {
 		args, stdin string
 		want        ran

@@ -46,7 +46,7 @@ const maxScans = 100
 // could be read, and is zero otherwise.
 func Inspect(body []byte, l Limits) (Info, *Fault) {
 	if len(body) == 0 {
-		return Info{}, &Fault{Reason: "empty_body", Detail: "the host sent no bytes"}
+		return Info{}, &Fault{Reason: "empty_body", Detail: "the file has no bytes"}
 	}
 	if int64(len(body)) > l.MaxBytes {
 		return Info{}, &Fault{"too_large", fmt.Sprintf("%d bytes", len(body)), fmt.Sprint(l.MaxBytes)}

@@ -416,7 +416,7 @@ func TestInitCategories(t *testing.T) {
 		rows(20, 11):                       "| ", // no labels
 		rows(200, 51):                      "| ",
 		"":                                 "a.csv:1:0 the file is empty",
-		"id,mood\n":                        "a.csv:1:0 no column looks like post ids",
+		"id,mood\n":                        "a.csv:1:0 the file has no rows",
 		"name,mood\nbob,sad\nann,sad":      "a.csv:1:0 no column looks like post ids",
 		"id,mood\nabc,sad\nabc,glad\n":     "a.csv:3:0 post abc, image 0, is already on line 2",
 		"id,mood\nab1,sad\nab2,glad\n1E+05,sad\n": `a.csv:4:1 "1E+05" is not a post id but a number`,

@@ -183,6 +183,9 @@ func (d *guesser) whyID(c *surveyed) string {
 // under another name.
 func (d *guesser) noIDs() (message, hint string) {
 	message = "no column looks like post ids"
+	if !slices.ContainsFunc(d.columns, func(c *surveyed) bool { return c.filled > 0 }) {
+		return "the file has no rows: nothing is below its header", "give the file that has the posts"
+	}
 	for _, c := range d.columns {
 		if c.holdsCommentIDs() || c.namesComments() {
 			d.commentIDs = cmp.Or(d.commentIDs, c)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -72,8 +73,12 @@ func OpenFile(path string) (*File, error) {
 
 // Damaged says of the file at path that it cannot be read, and what to try.
 func Damaged(path string, err error) *manifest.Problem {
+	other := "give it the extension of its format (.csv, .tsv, .jsonl)"
+	if slices.Contains([]string{".csv", ".tsv", ".jsonl"}, strings.ToLower(filepath.Ext(path))) {
+		other = "give another file: here it has to be a Parquet file"
+	}
 	return &manifest.Problem{File: path, Message: "not a Parquet file that can be read: " + err.Error(),
-		Hint: "if it is a Parquet file, it is damaged or cut off: copy it again, or write it again; if not, give it the extension of its format (.csv, .tsv, .jsonl)"}
+		Hint: "if it is a Parquet file, it is damaged or cut off: copy it again, or write it again; if not, " + other}
 }
 
 // Close closes the file of OpenFile.
