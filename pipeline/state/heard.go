@@ -23,6 +23,9 @@ type HeardPost struct {
 	At     time.Time          `json:"at"`               // of the last answer
 	Since  time.Time          `json:"since,omitzero"`   // of the first one that it is gone
 	Images map[int]HeardImage `json:"images,omitempty"` // of a live post, those that were removed from it
+
+	back     map[int]HeardImage // what was taken back with the post
+	backWith string             // by the audit with this statement, which may say anew that some of these are gone
 }
 
 // A HeardImage is what Reddit answered an audit of an image that was removed from a post that is live.
@@ -89,13 +92,20 @@ func (n HeardNote) Hear(e auditlog.Event, at time.Time) {
 		case policy.LeftPost(p.Reason):
 			images := map[int]HeardImage{}
 			maps.Copy(images, was.Images)
-			images[e.Image] = HeardImage{p.Reason, cmp.Or(images[e.Image].Since, at)}
-			n[p.ID] = HeardPost{State: p.State, At: at, Images: images}
+			first := images[e.Image].Since
+			if was.backWith == e.SHA256 {
+				first = cmp.Or(first, was.back[e.Image].Since)
+			}
+			images[e.Image] = HeardImage{p.Reason, cmp.Or(first, at)}
+			n[p.ID] = HeardPost{State: p.State, At: at, Images: images, back: was.back, backWith: was.backWith}
 		default:
-			delete(n, p.ID)
+			n[p.ID] = HeardPost{State: p.State, At: at, back: was.Images, backWith: e.SHA256}
 		}
 	}
 }
+
+// says reports whether anything of a post is gone by the note.
+func (h HeardPost) says() bool { return h.State.Gone() || len(h.Images) > 0 }
 
 // RecordAudit stores the records of an audit in the log, and notes what it heard: posts and images that are gone, and
 // posts of which an earlier audit said so and which are live. The note comes first: killed between the two, what is
@@ -113,6 +123,7 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, rec
 		note.Hear(e, at)
 		changed = changed || len(e.Posts) > 0
 	}
+	maps.DeleteFunc(note, func(_ manifest.PostID, h HeardPost) bool { return !h.says() })
 	if changed {
 		if err := WriteNote(ctx, ws, note); err != nil {
 			return err
