@@ -216,14 +216,23 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	return r.Workspace.Note(ctx, started)
 }
 
-// load binds the workspace to the release and its policy.
-func (r *run) load(ctx context.Context) error {
+// bind binds the workspace to the release, and stores its entries.
+func (r *run) bind(ctx context.Context) error {
 	rel := r.Release
 	b := workspace.Binding{Release: r.releaseName(), ReleaseDigest: rel.Digest, ManifestDigest: rel.ManifestDigest,
 		Schema: rel.Schema.Joined(), Splits: r.Manifest.Splits}
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
+	return nil
+}
+
+// load binds the workspace to the release and its policy.
+func (r *run) load(ctx context.Context) error {
+	if err := r.bind(ctx); err != nil {
+		return err
+	}
+	rel := r.Release
 	// Recheck, purge and audit find list and policy there.
 	if rel.IsList() {
 		if _, err := r.Workspace.Replace(ctx, manifest.ListName,

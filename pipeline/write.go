@@ -48,6 +48,9 @@ func (r *run) write(ctx context.Context) error {
 	// A file found damaged while the dataset is written loses its row, and all other files are
 	// rechecked: then everything is decided again without them.
 	const rounds = 3
+	if err := r.bind(ctx); err != nil { // what came back in this run gets its values again
+		return err
+	}
 	if err := r.dropRemovedPictures(ctx); err != nil {
 		return err
 	}

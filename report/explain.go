@@ -251,13 +251,15 @@ func (x *Explanation) hidden() bool {
 }
 
 func (x *Explanation) tellColumns(columns []manifest.Column) {
-	for i, c := range columns[:min(len(columns), len(x.rec.Values))] {
+	for i, c := range columns {
 		kept := KeptColumn{Name: c.Name, Values: []string{}, Hidden: x.hidden()}
-		for _, text := range x.rec.Values[i] {
-			if !kept.Hidden {
-				text = strings.TrimSuffix(text, manifest.NoValue)
-				kept.Values = append(kept.Values, printable.Text(text))
-			}
+		var values []string
+		if !kept.Hidden && i < len(x.rec.Values) { // of what is gone they were erased
+			values = x.rec.Values[i]
+		}
+		for _, text := range values {
+			text = strings.TrimSuffix(text, manifest.NoValue)
+			kept.Values = append(kept.Values, printable.Text(text))
 		}
 		x.Columns = append(x.Columns, kept)
 	}

@@ -31,6 +31,7 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "result"} {
 			t.exec(ctx, "DELETE FROM "+table)
 		}
+		t.dropValues(ctx, "true")
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
 		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaReread)
 		t.markErased(ctx)

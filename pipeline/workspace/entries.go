@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // A Binding names the release that a workspace belongs to.
@@ -38,7 +39,7 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 }
 
 // Load binds the workspace to a release and stores its entries, as manifest.Release yields them; none when b's digests
-// are those of the present binding. Keys that left are erased with their images; where there are any, the error of lose
+// are those of the present binding and no entry that is back lacks its values. Keys that left are erased with their images; where there are any, the error of lose
 // (nil for none), which gets their number and that of all images, refuses the change. Another release is refused with
 // *OtherRelease. After an error nothing has changed.
 func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error],
@@ -51,7 +52,10 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		return &OtherRelease{Have: have.Release, Want: b.Release}
 	}
 	if bound && have.ReleaseDigest == b.ReleaseDigest && have.ManifestDigest == b.ManifestDigest {
-		return nil
+		lacking, err := w.lacksValues(ctx, b.Schema)
+		if err != nil || !lacking {
+			return err
+		}
 	}
 	var left []string
 	err = w.change(ctx, "load release "+b.Release, func(ctx context.Context, t *tx) {
@@ -59,6 +63,7 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		// afterwards have left the manifest.
 		t.exec(ctx, "UPDATE entry SET ordinal = -1 - ordinal")
 		t.putEntries(ctx, entries, b.Schema.Many)
+		t.dropValues(ctx, goneSQL)
 		var of int
 		t.get(ctx, "SELECT count(*) FROM image", nil, &of)
 		left = w.dropLeft(ctx, t)
@@ -171,6 +176,32 @@ func (c *cells) UnmarshalJSON(text []byte) error {
 		return json.Unmarshal(text, (*plain)(c))
 	}
 	return json.Unmarshal(text, &c.Labels)
+}
+
+// goneSQL holds of an entry that has no image because its post, or its image, is gone.
+const goneSQL = `NOT EXISTS (SELECT 1 FROM image i WHERE i.id = entry.id AND i.image = entry.image) AND (
+	  entry.id IN (SELECT id FROM tombstone WHERE NOT readmitted)
+	  OR entry.id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))
+	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image
+	    AND t.reason IN ('` + string(policy.LeftGallery) + `', '` + string(policy.CrosspostParent) + `')))`
+
+// dropValues takes the values that pass through from entries: they can be what somebody wrote in the post. Labels stay,
+// which say nothing that the release does not.
+func (t *tx) dropValues(ctx context.Context, which string, args ...any) {
+	if t.exec(ctx, "UPDATE entry SET labels = labels -> '$.Labels' WHERE json_type(labels) = 'object' AND "+which,
+		args...) > 0 {
+		t.markErased(ctx)
+	}
+}
+
+// lacksValues reports whether an entry lacks the values of which dropValues took it, and is not gone any more.
+func (w *Workspace) lacksValues(ctx context.Context, s manifest.Schema) (lacking bool, err error) {
+	if len(s.Columns) == 0 {
+		return false, nil
+	}
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM entry WHERE json_type(labels) <> 'object' AND NOT ("+
+		goneSQL+"))").Scan(&lacking)
+	return lacking, w.explain(ctx, err)
 }
 
 // dropLeft deletes the rows of the keys that left the manifest, and returns the names of their image files.

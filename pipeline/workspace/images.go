@@ -328,6 +328,7 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		}
 		t.markErased(ctx)
 		w.putTrouble(ctx, t, k, why)
+		t.dropValues(ctx, "id = ? AND image = ? AND "+goneSQL, k.ID, k.Image)
 	})
 }
 
@@ -431,6 +432,7 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		for _, table := range []string{"reading", "earlier_reading", "answer", "image", "trouble"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ?", id)
 		}
+		t.dropValues(ctx, "id = ?", id)
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
 		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
 		var state manifest.PostState

@@ -313,6 +313,7 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(s.Time), s.ID, s.Reason)
+		t.dropValues(ctx, "id = ? AND "+goneSQL, s.ID)
 		if stored+changed+younger > 0 {
 			var since time.Time
 			t.get(ctx, "SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
