@@ -98,7 +98,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	heard := a.heard[e.ID]
 	if heard.State.Gone() {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = heard.State, heard.Reason, "log", false, moment(heard.At)
-		by = anAuditHeard(heard.At)
+		by, e.waits = anAuditHeard(heard.At), false
 	}
 	e.heldState = s.State
 	if e.live != nil && e.live.State == "" {
@@ -389,7 +389,8 @@ func (a *audit) replay(e auditlog.Event) {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
 		case auditlog.Verdicts:
-			if p.State != manifest.StateUnknown {
+			// What an audit heard holds until a job settles it, or is answered something else.
+			if p.State != manifest.StateUnknown && !p.State.Gone() {
 				delete(a.heard, p.ID)
 			}
 			post.Record, post.asked, was.left = &seq, e.Time.Unix(), false
@@ -411,12 +412,14 @@ func (a *audit) replay(e auditlog.Event) {
 				was.imageHeld = e.Time
 			} else {
 				was.withheld = e.Kind == auditlog.Withheld
+				delete(a.heard, p.ID)
 			}
 		case auditlog.Buried:
 			if was.stone == nil {
 				was.firstBuried = e.Since
 			}
 			was.stone, was.withheld, was.buried, was.elsewhere = &seq, false, e.Since, false
+			delete(a.heard, p.ID)
 		case auditlog.Readmitted:
 			was.stone = nil
 			if e.Verdict == auditlog.Revoked {
@@ -638,8 +641,12 @@ func (a *audit) readRecords(ctx context.Context) error {
 		}
 		if t := rec.Trouble; t != nil && slices.Contains(policy.ImageRemovals(), t.Reason) &&
 			(t.Removed() || t.Withheld()) {
-			a.goneImages[rec.Key] = lostImage{reason: t.Reason, because: "workspace", since: t.At, waits: t.Withheld(),
+			l := lostImage{reason: t.Reason, because: "workspace", since: t.At, waits: t.Withheld(),
 				many: t.Beside == workspace.Unconfirmed}
+			if h := heard[rec.ID]; l.waits && !l.many && !h.Images[rec.Key.Image].Since.IsZero() {
+				l.heard = h.At
+			}
+			a.goneImages[rec.Key] = l
 		}
 		if _, gone := heard[rec.ID].Images[rec.Key.Image]; rec.Image != nil && (gone || a.goneImages[rec.Key].waits) {
 			a.sources[rec.Key] = rec.Image.Source

@@ -26,6 +26,7 @@ type lostImage struct {
 	because string    // as Standing.Because
 	said    string    // who says so, where that is not the record
 	since   time.Time // of the first source that said so; zero if none has a time
+	heard   time.Time // an audit heard so, and the job that took it over did not settle it; zero for none
 	waits   bool      // as of evidence
 	many    bool
 }
@@ -126,6 +127,8 @@ func (a *audit) tellLostInWorkspace() {
 		case e.waits || e.MustGo: // it goes with its post
 		case shown:
 			a.back = append(a.back, k.String())
+		case !l.heard.IsZero():
+			l.waits, l.because, l.said = false, "log", anAuditHeard(l.heard)
 		default:
 			a.noteWithheld(k.String(), l.since)
 		}

@@ -32,6 +32,7 @@ type asker struct {
 	abouts     map[string]manifest.Reason
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
+	half       bool                     // not every post was asked about: what the asking found is not settled
 }
 
 // An asked is a post that the asker asks about, with the tombstone that it has after the answer.
@@ -291,6 +292,19 @@ func (r *run) ask(ctx context.Context, s *asker) error {
 	return err
 }
 
+// settleUnasked is settleKnown of a job that ended before it had asked about every post, or that asks nobody. What it
+// found itself stays withheld.
+func (r *run) settleUnasked(ctx context.Context) error {
+	if r.settled || ctx.Err() != nil {
+		return nil
+	}
+	ctx, cancel := r.lastAct(ctx)
+	defer cancel()
+	s := newAsker(r)
+	s.half = true
+	return r.settleKnown(ctx, s)
+}
+
 // settleKnown settles what the operator confirms and what audits heard, and asks nobody.
 func (r *run) settleKnown(ctx context.Context, s *asker) error {
 	if !r.confirmsRemovals() && len(r.heard) == 0 {
@@ -301,8 +315,8 @@ func (r *run) settleKnown(ctx context.Context, s *asker) error {
 			return err
 		}
 	}
-	if !r.confirmsRemovals() {
-		// Half a sweep of an earlier run can't tell a mass removal from a few. An audit asks about every post.
+	if s.half || !r.confirmsRemovals() {
+		// Half a sweep, also of an earlier run, can't tell a mass removal from a few. An audit asks about every post.
 		maps.DeleteFunc(s.waiting, func(id manifest.PostID, p workspace.Post) bool {
 			_, heard := r.heard[id]
 			return !heard && !p.Unconfirmed

@@ -96,8 +96,8 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
-// takeHeard takes over what audits heard of posts and images: what was live is withheld, until a sweep or an offline
-// purge settles what is gone.
+// takeHeard takes over what audits heard of posts and images: what was live is withheld, until the job settles what is
+// gone: with what its own sweep finds, or at its end.
 func (r *run) takeHeard(ctx context.Context) (err error) {
 	r.heard, err = state.ReadNote[state.HeardNote](ctx, r.Workspace)
 	if err != nil || len(r.heard) == 0 {
@@ -284,6 +284,7 @@ func (s *asker) settle(ctx context.Context) error {
 	if err := s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages)); err != nil {
 		return err
 	}
+	s.settled = true
 	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
 }
 

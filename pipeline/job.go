@@ -95,6 +95,7 @@ const (
 type run struct {
 	Config
 	heard   state.HeardNote     // what audits heard since the last sweep
+	settled bool                // that, and what is confirmed
 	stones  state.Holding       // tombstones that hold, the release's among them; the asker alone changes them
 	made    dataset.Provenance  // the OCR engine, tool and Go version that will make the dataset
 	dropped []manifest.Key      // entries whose image this job removed: the same picture was taken down elsewhere
@@ -129,7 +130,7 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 	}
 	err = r.inGrace(ctx, body)
 	if ctx.Err() == nil {
-		err = errors.Join(err, r.takeOut(ctx))
+		err = errors.Join(err, r.settleUnasked(ctx), r.takeOut(ctx))
 	}
 	sum, err := r.end(ctx, began, err)
 	if err != nil {

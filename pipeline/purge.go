@@ -91,6 +91,7 @@ func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
 	// the dataset and the copies.
 	s := newAsker(r)
 	failed := r.inGrace(ctx, func(ctx context.Context) error { return r.ask(ctx, s) })
+	failed = errors.Join(failed, r.settleUnasked(ctx))
 	if ctx.Err() != nil {
 		return out, errors.Join(failed, ctx.Err())
 	}

@@ -18,6 +18,9 @@ func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 		return state.Reread{}, err
 	}
 	sum, err := r.do(ctx, r.load, func(ctx context.Context) error {
+		if err := r.settleUnasked(ctx); err != nil { // it asks nobody: what is known goes before anything is written
+			return err
+		}
 		// From here on replaced texts are kept beside the new ones, also by a Run that goes on after a kill.
 		if err := r.Workspace.BeginReread(ctx); err != nil {
 			return err
