@@ -89,6 +89,36 @@ func TestRemovalsOutliveState(t *testing.T) {
 	}
 }
 
+// TestGoneWithoutATombstone: a post that was erased because it was missing, or that waits for a confirmation, is so again
+// once state.db, images and dataset come back from before, also where no job may ask. What was erased is gone.
+func TestGoneWithoutATombstone(t *testing.T) {
+	ran := newWorld(t, numbered(14)...).do("run").ok()
+	for _, c := range []struct {
+		name, removal, back string
+		rows, images        int
+	}{
+		{"missing, and purged offline", "post absent p03; recheck", "purge offline", 13, 13},
+		{"missing, and an outage", "post absent p03; recheck", "recheck blocked=1", 13, 13},
+		{"missing, and rechecked", "post absent p03; recheck", "recheck", 13, 13},
+		{"many were confirmed", "post absent p03 p04 p05; recheck; recheck confirm", "recheck", 11, 11},
+		{"many wait", "post deleted p03 p04 p05; recheck", "purge offline", 11, 14},
+		{"many wait, and are confirmed", "post deleted p03 p04 p05; recheck", "purge offline confirm", 11, 11},
+		{"one waits beside half a sweep", "post deleted p03; recheck stop=1", "purge offline", 13, 14},
+		{"one came back since", "post absent p03; recheck; post live p03; run", "purge offline", 14, 14},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := ran.copied(t).do("clock 1h; " + c.removal)
+			w.putBack(ran, "state.db", "images", "dataset")
+			w.do(c.back + "; copy c")
+			s := w.inspect()
+			testkit.Same(t, "rows", c.rows, len(s.rows))
+			testkit.Same(t, "rows handed out", c.rows, len(s.copied))
+			testkit.Same(t, "images", c.images, len(s.images))
+		})
+	}
+}
+
 // TestRemovalsFoundWithoutState: where state.db was lost, what the log says was fetched was live. A run that finds its
 // post deleted erases it, and many at once are withheld.
 func TestRemovalsFoundWithoutState(t *testing.T) {

@@ -17,9 +17,8 @@ type Removals struct {
 	Entries    map[manifest.Key]Left                    // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
 
-	// Gone are posts without a tombstone that are gone by the last answer, with the time of the first one that said so;
-	// Held those of which an image is held back, with the time of the last record that says so.
-	Gone, Held map[manifest.PostID]time.Time
+	Gone map[manifest.PostID]GonePost  // posts without a tombstone that are gone by the last answer
+	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
 
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
 	last    map[manifest.PostID]map[int]ImageDigests // of their images, as they were fetched last
@@ -31,6 +30,15 @@ type Tombstone struct {
 	Since  time.Time
 	Record int64
 	Undone bool // a later record lifts or suspends it: whether that counts is for the release to say
+}
+
+// A GonePost is one that is gone by the last answer.
+type GonePost struct {
+	State     manifest.PostState
+	Reason    manifest.Reason
+	Since, At time.Time // of the first such answer, and of the last
+	Withheld  bool      // as a mass removal, and not confirmed since
+	Erased    bool      // its content went, or was to go
 }
 
 // A Left is an image that was removed from a post that stays.
@@ -45,7 +53,7 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
 	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int]ImageDigests{},
-		Gone: map[manifest.PostID]time.Time{}, Held: map[manifest.PostID]time.Time{},
+		Gone: map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
@@ -61,11 +69,18 @@ func (r *Removals) Add(e Event) {
 		case e.Kind == Verdicts && !p.State.Gone():
 			delete(r.Gone, p.ID)
 		case e.Kind == Verdicts:
-			if first, known := r.Gone[p.ID]; !known || e.Time.Before(first) { // a clock was ahead
-				r.Gone[p.ID] = e.Time
+			g, known := r.Gone[p.ID]
+			g.State, g.Reason, g.At = p.State, p.Reason, e.Time
+			if !known || e.Time.Before(g.Since) { // a clock was ahead
+				g.Since = e.Time
 			}
+			r.Gone[p.ID] = g
 		case e.Kind == Withheld && policy.LeftPost(p.Reason):
 			r.Held[p.ID] = e.Time
+		case e.Kind == Withheld:
+			r.settle(p.ID, true, false)
+		case e.Kind == Confirmed && !policy.LeftPost(p.Reason):
+			r.settle(p.ID, false, true)
 		case e.Kind == Lifted, e.Kind == Readmitted:
 			for i := range r.Tombstones {
 				if r.Tombstones[i].ID == p.ID {
@@ -81,7 +96,16 @@ func (r *Removals) Add(e Event) {
 			delete(r.Held, p.ID)
 		case e.Kind == Erased && e.Verdict == "":
 			r.removed[p.ID] = true
+			r.settle(p.ID, false, true)
 		}
+	}
+}
+
+// settle notes what became of a post that is gone by the last answer.
+func (r *Removals) settle(id manifest.PostID, withheld, erased bool) {
+	if g, gone := r.Gone[id]; gone {
+		g.Withheld, g.Erased = withheld, g.Erased || erased
+		r.Gone[id] = g
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 
 // What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
 // changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
-// entry, and waits in a note while the manifest does not have the entry. What was held back is found by the next job
-// that asks, and keeps the time of the log: that a backup came back gives nobody more time.
+// entry, and waits in a note while the manifest does not have the entry. A post that is gone without a tombstone is so
+// again. An image that was held back is found by the next job that asks, and keeps the time of the log: that a backup
+// came back gives nobody more time.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
@@ -105,10 +106,26 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		t.exec(ctx, "UPDATE trouble SET at = ? WHERE id = ? AND image = ? AND reason = ? AND at = 0", seconds(was.Since),
 			k.ID, k.Image, was.Reason)
 	}
-	if len(gone.Gone)+len(gone.Held) > 0 {
-		t.setMeta(ctx, metaSince, jsonColumn{sinceNote{gone.Gone, gone.Held}})
+	since := sinceNote{map[manifest.PostID]time.Time{}, gone.Held}
+	for id, g := range gone.Gone {
+		since.Posts[id] = g.Since
+		t.takeGone(ctx, id, g)
+	}
+	if len(since.Posts)+len(since.Images) > 0 {
+		t.setMeta(ctx, metaSince, jsonColumn{since})
 	}
 	t.setMeta(ctx, metaTaken, "1")
+}
+
+// takeGone takes over that a post is gone where state.db knows less: what the log says was erased is to go, and anything
+// else is held back until a job asks.
+func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePost) {
+	held := withheld{&Post{Withheld: !g.Erased, Unconfirmed: g.Withheld}}
+	t.exec(ctx, `UPDATE post SET state = ?2, reason = ?3, checked_at = ?4, absent_at = 0, subreddit = '',
+		withheld = CASE WHEN live_at > 0 THEN ?5 ELSE 0 END,
+		gone_at = CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?6 ELSE 0 END
+		WHERE id = ?1 AND state NOT IN ('removed', 'deleted', 'unavailable') AND checked_at <= ?4`,
+		id, g.State, g.Reason, seconds(g.At), held, seconds(g.Since))
 }
 
 // A sinceNote says since when posts are gone by the log that state.db may not know as such, and since when images are
