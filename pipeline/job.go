@@ -29,6 +29,8 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"rehydrate/internal/safely"
@@ -181,6 +183,9 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	if err := r.Workspace.CheckImages(ctx); err != nil { // the other folders were looked through when it was opened
 		return err
 	}
+	if err := state.CheckTombstones(ctx, r.Workspace); err != nil {
+		return err
+	}
 	if err := bind(ctx); err != nil {
 		return err
 	}
@@ -230,6 +235,9 @@ func (r *run) bind(ctx context.Context) error {
 
 // load binds the workspace to the release and its policy.
 func (r *run) load(ctx context.Context) error {
+	if err := r.checkList(ctx); err != nil {
+		return err
+	}
 	if err := r.bind(ctx); err != nil {
 		return err
 	}
@@ -248,6 +256,23 @@ func (r *run) load(ctx context.Context) error {
 		}
 	}
 	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: r.Policy})
+}
+
+// checkList returns a *workspace.Altered for a list that is the workspace's own copy and that no command left there:
+// what it no longer names would be erased.
+func (r *run) checkList(ctx context.Context) error {
+	if !r.Release.IsList() {
+		return nil
+	}
+	named, err := os.Stat(r.Release.ManifestPath)
+	if err != nil {
+		return err
+	}
+	own, err := os.Stat(filepath.Join(r.Workspace.Dir(), manifest.ListName))
+	if err != nil || !os.SameFile(named, own) {
+		return nil // there is no copy to mistake the list for, or the list is somebody's own
+	}
+	return r.Workspace.CheckFile(ctx, manifest.ListName)
 }
 
 // isBound refuses a workspace that belongs to another release, or to none.

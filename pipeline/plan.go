@@ -73,6 +73,9 @@ func PlanRun(ctx context.Context, c Config) (RunPlan, error) {
 	p := RunPlan{Posts: c.Manifest.Posts, Entries: c.Manifest.Entries, Images: c.Manifest.Entries}
 	r := newRun(c)
 	if c.Workspace != nil {
+		if err := r.checkList(ctx); err != nil {
+			return p, err
+		}
 		if err := p.count(ctx, r, r.upcoming(ctx, workspace.Select{})); err != nil {
 			return p, err
 		}
@@ -143,6 +146,9 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 
 // suppose reads the tombstones that would hold in a job, which open stores.
 func (r *run) suppose(ctx context.Context) (err error) {
+	if err := state.CheckTombstones(ctx, r.Workspace); err != nil {
+		return err
+	}
 	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Policy, r.Now())
 	return err
 }

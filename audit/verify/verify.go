@@ -65,8 +65,13 @@ const (
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
 	mendLeft   = "rehydrate recheck RELEASE: it takes it out"
-	mendStones = "delete it, then rehydrate recheck RELEASE: it writes it again from state.db; if that came from a " +
-		"backup put this file back from one, too"
+	mendStones = "move it out of the workspace, then rehydrate recheck RELEASE: it writes it again from state.db; if " +
+		"somebody put it there, or state.db came from a backup, remove its posts with it from its new place: " +
+		"rehydrate purge RELEASE --offline --tombstones FILE"
+	mendList = "rehydrate run LIST with the list that you keep: it writes it again; without one put the file back from " +
+		"a backup"
+	mendPolicy = "rehydrate run RELEASE --policy FILE with the policy that you keep: it writes it again; without one " +
+		"put the file back from a backup"
 )
 
 // Workspace reads every file of the workspace in a folder and reports files that are damaged, missing or unexpected.
@@ -227,9 +232,12 @@ func mendOf(name string) (mend string, belongs bool) {
 		return mendLog, true
 	case name == workspace.ReportName:
 		return mendReport, true
+	case name == manifest.ListName:
+		return mendList, true
+	case name == state.PolicyFile:
+		return mendPolicy, true
 	}
-	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName, manifest.ListName,
-		state.PolicyFile}
+	ours := []string{state.SealFile, state.LockFile, manifest.OutcomesName, manifest.TombstonesName}
 	return mendRun, slices.Contains(ours, name) || in(state.DatasetDir) || in(state.ImagesDir)
 }
 
@@ -260,8 +268,8 @@ func (v *verification) seal(ctx context.Context, s workspace.Seal, sealed bool, 
 		// The record of the export accounts for dataset/: a seal lists whatever was there.
 		v.accounted[want.Name] = !strings.HasPrefix(want.Name, state.DatasetDir+"/")
 		mend, _ := mendOf(want.Name)
-		if want.Name == manifest.TombstonesName && v.listOfTombstones() != nil {
-			mend = mendStones // no command works beside it
+		if _, there := v.present[want.Name]; there && want.Name == manifest.TombstonesName {
+			mend = mendStones // no job believes it
 		}
 		if v.compare(ctx, want, mend, "as it was sealed", false) {
 			v.asSealed[want.Name] = true

@@ -92,8 +92,9 @@ func policyOf(release *manifest.Release) (policy.Policy, error) {
 }
 
 // keptPolicy is the copy, in the workspace of a release without a policy, of the one that a run named with --policy; ""
-// for none. A workspace that cannot be read says so when the job opens it.
-func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) string {
+// for none. A workspace that cannot be read says so when the job opens it. altered is the *workspace.Altered of a copy
+// that no command left there.
+func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) (path string, altered error) {
 	kept, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
 		b, _, err := ws.Binding(ctx)
 		if err != nil || b.Release != release.Name {
@@ -103,12 +104,13 @@ func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) str
 		if err != nil {
 			return "", err
 		}
+		altered = ws.CheckFile(ctx, state.PolicyFile)
 		return filepath.Join(c.workspace, state.PolicyFile), f.Close()
 	})
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return kept
+	return kept, altered
 }
 
 // sayList says what a run does with a list, and under which policy.

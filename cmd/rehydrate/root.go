@@ -111,6 +111,7 @@ func diagnose(err error) (code int, hint string) {
 	var unsupported *endpoint.Unsupported
 	var nobody *endpoint.Unreachable
 	var failing *models.Failing
+	var altered *workspace.Altered
 	switch {
 	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed,
@@ -118,6 +119,8 @@ func diagnose(err error) (code int, hint string) {
 				"what was stored is whole, and the same command resumes"
 	case errors.As(err, &p):
 		return p.code, p.hint
+	case errors.As(err, &altered):
+		return exitUsage, alteredHint(altered.Name)
 	case errors.As(err, &missing):
 		return exitUsage, missingHint(missing.Path)
 	case errors.As(err, &inside):
@@ -192,6 +195,21 @@ func diagnose(err error) (code int, hint string) {
 	default:
 		return exitFailed, ""
 	}
+}
+
+// alteredHint is what to do with a file of the workspace that no command left as it is.
+func alteredHint(name string) string {
+	const changed = "\nif you changed it yourself, copy it out of the workspace, and name the copy"
+	switch name {
+	case manifest.ListName:
+		return "nothing was changed: name the list that you keep, or put back " + name + " from a backup" + changed
+	case state.PolicyFile:
+		return "nothing was changed: name the policy that you keep with --policy FILE, or put back " + name +
+			" from a backup" + changed
+	}
+	return "nothing was changed: move it out of the workspace, then run the same command: state.db has the list\n" +
+		"if you put it there, or restored a backup, remove those posts with it from its new place: " +
+		"rehydrate purge RELEASE --offline --tombstones FILE"
 }
 
 // serverHint is what to try when a server of models gave no answer; elsewhere says that another URL could mend it.

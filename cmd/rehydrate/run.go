@@ -199,12 +199,16 @@ func (c *command) configure(
 ) (pipeline.Config, error) {
 	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal,
 		Progress: pipeline.NewProgress(c.observe)}
-	var err error
+	var altered error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
 	if f.policy == "" && opened.Dir == "" {
-		f.policy = c.keptPolicy(ctx, opened.Release)
+		f.policy, altered = c.keptPolicy(ctx, opened.Release)
 	}
+	var err error
 	config.Policy, config.PolicyText, err = f.readPolicy(opened.Release)
+	if altered != nil {
+		err = errors.Join(altered, err)
+	}
 	if err == nil {
 		err = filters.apply(&config.Policy)
 	}

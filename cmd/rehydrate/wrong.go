@@ -52,7 +52,8 @@ func errorLines(text, hint string) string {
 	return b.String()
 }
 
-// splitHint takes the hint out of an error about places of files, if all places have the same.
+// splitHint takes the hint out of an error about places of files, if all places have the same, and puts it before
+// another one.
 func splitHint(text, hint string) (string, string) {
 	hints := map[string]bool{}
 	var rest []string
@@ -67,7 +68,7 @@ func splitHint(text, hint string) (string, string) {
 		return text, hint
 	}
 	for own := range hints {
-		hint = own
+		hint = strings.TrimSuffix(own+"\n"+strings.TrimSuffix(hint, usageHint), "\n")
 	}
 	return strings.Join(rest, "\n"), hint
 }

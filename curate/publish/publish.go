@@ -310,6 +310,9 @@ func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
 		}
 	}
 	if p.Workspace != nil {
+		if err := state.CheckTombstones(ctx, p.Workspace); err != nil {
+			return nil, err
+		}
 		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
 		if err != nil {
 			return nil, err

@@ -114,6 +114,9 @@ func Holds(list []TombstoneEntry) []manifest.Tombstone {
 
 // WriteTombstones writes those that hold to tombstones.csv of the workspace, as a release publishes them.
 func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
+	if err := CheckTombstones(ctx, ws); err != nil { // it would pass for a list of the program's own from now on
+		return err
+	}
 	// To be kept elsewhere, and for a state.db that comes back from a backup: OtherTombstones reads it.
 	list, err := ListTombstones(ctx, ws, nil, time.Time{})
 	if err != nil {
@@ -173,6 +176,25 @@ func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.T
 		names[e.name()] = true
 	}
 	return keptTombstones(ws, have, names)
+}
+
+// CheckTombstones returns a *workspace.Altered where tombstones.csv of the workspace has tombstones that state.db lacks
+// and no command left there: a post must not be erased, or barred for good, by a line that was damaged. What only hides
+// posts goes by that line all the same.
+func CheckTombstones(ctx context.Context, ws *workspace.Workspace) error {
+	kept, err := KeptTombstones(ctx, ws)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	err = ws.CheckFile(ctx, manifest.TombstonesName)
+	if altered, ok := errors.AsType[*workspace.Altered](err); ok {
+		var posts []string
+		for _, t := range kept {
+			posts = append(posts, string(t.ID))
+		}
+		altered.Says = ", and would remove posts of which state.db has no tombstone: " + manifest.List(posts)
+	}
+	return err
 }
 
 // keptTombstones are those that have lacks, and that were not lifted.

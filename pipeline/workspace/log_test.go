@@ -489,6 +489,49 @@ func TestSealKeepsDigests(t *testing.T) {
 	}
 }
 
+// TestCheckFile: a file that no command left as it is, beside a state.db that is as sealed, is told from one that
+// belongs to a state.db of another time, or to none that is known.
+func TestCheckFile(t *testing.T) {
+	change := func(dir string) error { return os.WriteFile(filepath.Join(dir, "ids.txt"), []byte("b"), 0o600) }
+	for name, c := range map[string]struct {
+		harm    func(dir string) error
+		altered bool
+	}{
+		"as it was": {func(string) error { return nil }, false},
+		"changed":   {change, true},
+		"gone":      {func(dir string) error { return os.Remove(filepath.Join(dir, "ids.txt")) }, false},
+		"without a seal": {func(dir string) error {
+			return errors.Join(change(dir), os.Remove(filepath.Join(dir, sealName)))
+		}, false},
+		"with another state.db": {func(dir string) error {
+			return errors.Join(change(dir), os.Rename(filepath.Join(dir, "older"), filepath.Join(dir, stateName)))
+		}, false},
+	} {
+		ctx := t.Context()
+		w := loaded(t, numbered(1)...)
+		testkit.OK(t, w.Close())
+		older, err := os.ReadFile(filepath.Join(w.Dir(), stateName))
+		testkit.OK(t, err)
+		w = open(t, w.Dir())
+		_, err = w.Replace(ctx, "ids.txt", text("a"), nil)
+		testkit.OK(t, err, w.Note(ctx, auditlog.Event{Kind: auditlog.Audit, Verdict: "pass"}),
+			w.CheckFile(ctx, "ids.txt"), w.Close(), os.WriteFile(filepath.Join(w.Dir(), "older"), older, 0o600), c.harm(w.Dir()))
+		for _, how := range []func(*testing.T, string) *Workspace{readOnly, open, open} {
+			w := how(t, w.Dir())
+			err := w.CheckFile(ctx, "ids.txt")
+			if errors.As(err, new(*Altered)) != c.altered || !c.altered && err != nil {
+				t.Errorf("%s, writing %t: %v", name, w.lock != nil, err)
+			}
+			testkit.OK(t, w.Close())
+		}
+	}
+	w := loaded(t, numbered(1)...)
+	testkit.OK(t, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "ids.txt"), []byte("a"), 0o600))
+	if err := open(t, w.Dir()).CheckFile(t.Context(), "ids.txt"); !errors.As(err, new(*Altered)) {
+		t.Errorf("a file that somebody put there: %v", err)
+	}
+}
+
 func TestCheckStateFindsDamage(t *testing.T) {
 	w := loaded(t, numbered(300)...)
 	found, err := w.CheckState(t.Context())

@@ -84,11 +84,51 @@ func (w *Workspace) unseal(ctx context.Context) error {
 	w.digests.Delete(stateName)
 	// state.db came from a backup, or was changed: reconcile tells and notes which. The seal stays until then, for a
 	// kill.
-	w.unlike = !slices.Contains(seal.Files, state)
+	w.like = slices.Contains(seal.Files, state)
+	w.unlike = !w.like
 	if w.unlike {
 		return nil
 	}
 	return w.unlink(ctx, sealName)
+}
+
+// An Altered is a file that is not as the last command left it, although state.db is: it was damaged, or somebody
+// changed it or put it there, and nobody can tell which.
+type Altered struct {
+	Name string
+	Says string // what would be believed with it, "" for not told
+}
+
+func (e *Altered) Error() string {
+	return e.Name + " in the workspace is not as the last command left it" + e.Says
+}
+
+// CheckFile returns an *Altered where a file of the workspace is not as the seal has it, or is not in it, while
+// state.db is as sealed. Where both are of another time, a part of the workspace came from a backup. A workspace
+// without a seal does not know, and a file that is not there says nothing.
+func (w *Workspace) CheckFile(ctx context.Context, name string) error {
+	now, err := w.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if w.lock != nil { // the seal is gone since this writer opened it
+		if was, known := w.digests.Load(name); w.like && (!known || was != now) {
+			return &Altered{Name: name}
+		}
+		return nil
+	}
+	seal, sealed, _ := w.ReadSeal(ctx) // a damaged one counts as none
+	if !sealed || slices.Contains(seal.Files, now) {
+		return nil
+	}
+	state, err := w.Stat(ctx, stateName)
+	if err == nil && slices.Contains(seal.Files, state) {
+		err = &Altered{Name: name}
+	}
+	return err
 }
 
 // seal writes the seal; the database is closed.

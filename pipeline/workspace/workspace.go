@@ -93,7 +93,8 @@ type Workspace struct {
 	log        *auditlog.Log    // as this writer published it last; nil before
 
 	digests sync.Map // Files by name, as they were last written here or sealed
-	unlike  bool     // state.db was not as the seal has it when this writer opened it
+	like    bool     // state.db was as the seal has it when this writer opened it
+	unlike  bool     // it was not; without a seal neither is known
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
