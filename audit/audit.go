@@ -312,6 +312,8 @@ type audit struct {
 	began      bool                                // the last job in the log has no end there
 	cutOff     bool                                // a job that did not end well followed the last export, by the log
 	lookedAt   atomic.Int64
+	hasID      atomic.Bool // a table has the column that the auditor names as that of the ids
+	hasPHash   atomic.Bool // and as that of the hashes
 
 	mu           sync.Mutex // guards the rest
 	report       Report

@@ -146,7 +146,7 @@ type column struct {
 	name    string
 	ids     bool                  // its name says that it holds post ids
 	asked   bool                  // the auditor says so
-	phash   bool                  // its name says that it holds perceptual hashes
+	phash   bool                  // its name, or the auditor, says that it holds perceptual hashes
 	numbers bool                  // it has whole numbers
 	foreign int                   // values that can be ids of posts of which nothing is known
 	telling int                   // of these, those that are built as ids of posts are
@@ -211,6 +211,8 @@ type table struct {
 	typed    bool // its numbers are not texts
 	columns  map[string]*column
 	order    []*column
+	hasID    bool  // a column that the auditor names as that of the ids
+	hasPHash bool  // and as that of the hashes
 	searched int   // columns that are searched for captions
 	rows     int64 // where there are some, an id that is not known is one of another release
 }
@@ -236,6 +238,7 @@ func (t *table) column(name string) *column {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
 		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		t.hasID, t.hasPHash = t.hasID || c.asked, t.hasPHash || asked(says.PHash)
 		c.place = slices.Contains(manifest.FieldImage.Names(), last)
 		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")
 		t.columns[name], t.order = c, append(t.order, c)
@@ -430,7 +433,14 @@ func (w walker) finish(t *table) {
 		// What only happens to name a post does not say whose image the row has.
 		c.hits = rows
 	}
-	if t.src.columns.ID != "" && t.parquet && !slices.ContainsFunc(t.order, func(c *column) bool { return c.asked }) {
+	if t.src.columns.ID != "" && t.parquet && !t.hasID {
 		w.open(t.String(), "name another with --id-column", "it has no column %s", t.src.columns.ID)
+		w.hasID.Store(true) // all is said
+	}
+	if t.hasID {
+		w.hasID.Store(true)
+	}
+	if t.hasPHash {
+		w.hasPHash.Store(true)
 	}
 }

@@ -92,7 +92,22 @@ func (a *audit) scanAll(ctx context.Context) error {
 	if err := errors.Join(err, crew.Wait()); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
+	a.checkColumns()
 	return a.resolve(ctx)
+}
+
+// checkColumns opens the audit where no table has a column that the auditor named: a slip of the pen must not pass for
+// a search of it.
+func (a *audit) checkColumns() {
+	for flag, c := range map[string]struct {
+		name string
+		has  bool
+	}{"--id-column": {a.Columns.ID, a.hasID.Load()}, "--phash-column": {a.Columns.PHash, a.hasPHash.Load()}} {
+		if c.name != "" && !c.has && len(a.Files) > 0 {
+			a.open(filepath.ToSlash(manifest.List(a.Files)), "name the column as it stands there, or leave out "+flag,
+				"no table in it has a column %s, which %s names", c.name, flag)
+		}
+	}
 }
 
 // lookedAtWith returns the workspace or the registered copy that was looked at and that has a named file or folder; nil

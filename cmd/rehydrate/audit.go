@@ -97,6 +97,8 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 	case alone && f.checkpoint != "":
 		return usageError("--checkpoint writes the checkpoint of a workspace's log, which --check and --log do not read; " +
 			"leave it out, or compare with a checkpoint that you kept: --log DIR --since FILE")
+	case len(args) < 2 && f.columns != (audit.ScanColumns{}):
+		return usageError("--id-column and --phash-column name columns of files: name those behind RELEASE")
 	case len(args) == 0 && !alone:
 		return usageError("%s needs a RELEASE, and then the files to check, if there are any", cmd.CommandPath())
 	case f.sign != "" && f.statement == "":
