@@ -19,6 +19,10 @@ func Split(ctx context.Context, c Config, shards int) (state.Summary, error) {
 	if err := r.mayFetch(ctx); err != nil {
 		return state.Summary{}, err
 	}
+	// What stands against a split is found before anything is asked or changed.
+	if err := cluster.CheckSplit(r.Workspace, r.plan(shards)); err != nil {
+		return state.Summary{}, err
+	}
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
 		r.Progress.stage("download")
 		if err := r.gather(ctx, s); err != nil {

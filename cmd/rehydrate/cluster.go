@@ -156,6 +156,43 @@ func (c *command) concludeSplit(s state.Summary, release string, f runFlags) err
 	return statusOf(s)
 }
 
+// unmergedHint is what to do with shards that another split would lose.
+func unmergedHint(w cluster.Waiting) string {
+	hint := "nothing was changed: rehydrate cluster merge RELEASE takes them in\n"
+	if w.Read < w.Shards {
+		hint = fmt.Sprintf("nothing was changed: name --shards %d to read the others, and merge then\n", w.Shards)
+	}
+	return hint + "to read all of them again, delete the folder shards in the workspace"
+}
+
+// waitsForShards reports whether images wait for their shards, and not for another run.
+func (c *command) waitsForShards(s state.Summary) bool {
+	return s.Outcomes[manifest.Pending] > 0 && cluster.WaitingIn(c.workspace).Shards > 0
+}
+
+// toRetry are the entries that another run can change, without those that wait for their shards.
+func (c *command) toRetry(s state.Summary) int {
+	if c.waitsForShards(s) {
+		return s.Retry - s.Outcomes[manifest.Pending]
+	}
+	return s.Retry
+}
+
+// shardsNext says what is left to do with images that wait for their shards, "" for nothing. A split says it itself.
+func (c *command) shardsNext(s state.Summary) string {
+	if !c.waitsForShards(s) || c.called != nil && c.called.Name() == "split" {
+		return ""
+	}
+	images, w := times(s.Outcomes[manifest.Pending], "image", "images"), cluster.WaitingIn(c.workspace)
+	shards := times(w.Shards, "shard", "shards")
+	if w.Read == w.Shards {
+		return fmt.Sprintf("To merge %s of %s that were read: %s", images, shards,
+			c.toType("rehydrate cluster merge RELEASE"))
+	}
+	return fmt.Sprintf("To read %s in %s, of which %s read: rehydrate cluster work --shard I/%d%s for each, then %s",
+		images, shards, times(w.Read, "was", "were"), w.Shards, c.named(), c.toType("rehydrate cluster merge RELEASE"))
+}
+
 // A shardsAnswer is what cluster split prints.
 type shardsAnswer struct {
 	state.Summary

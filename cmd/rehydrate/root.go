@@ -26,6 +26,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/ocr"
 	"rehydrate/pipeline/reddit"
@@ -112,6 +113,7 @@ func diagnose(err error) (code int, hint string) {
 	var nobody *endpoint.Unreachable
 	var failing *models.Failing
 	var altered *workspace.Altered
+	var unmerged *cluster.Unmerged
 	switch {
 	case is[*safely.Panic](err): // first: an error joined to a panic must not hide it
 		return exitFailed,
@@ -181,6 +183,8 @@ func diagnose(err error) (code int, hint string) {
 			"check the rights of the workspace and the disk, and that the whole path of the workspace is shorter than 500 bytes"
 	case errors.Is(err, fs.ErrPermission):
 		return exitFailed, "check the rights of the file, and of the folders that it lies in"
+	case errors.As(err, &unmerged):
+		return exitUsage, unmergedHint(unmerged.Waiting)
 	case is[*pipeline.UnknownRetry](err):
 		return exitUsage, "--retry takes outcomes (" + strings.Join(retryOutcomes,
 			", ") + ") and the reasons that rehydrate status shows"

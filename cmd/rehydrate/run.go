@@ -14,6 +14,7 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/language"
 	"rehydrate/pipeline/ocr"
@@ -114,6 +115,10 @@ func (c *command) rehydrate(ctx context.Context, path string, f runFlags,
 		f.rehearsed.change(&config)
 	}
 	c.sayList(config, &f.releaseFlags)
+	if w := cluster.WaitingIn(c.workspace); f.reads() && w.Read > 0 {
+		c.log.Warn("a run reads again what shards have read; this takes it in: "+
+			c.toType("rehydrate cluster merge RELEASE"), "read", w.Read, "shards", w.Shards)
+	}
 	grant, err := c.setUp(ctx, path, config, &f, getenv)
 	if err != nil {
 		return summary, err

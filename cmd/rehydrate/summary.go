@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
@@ -208,12 +209,15 @@ func reasonRows(counts []state.Count) (rows []reasonRow) {
 type todo struct{ What, Do string }
 
 // todos says once for each group what can be done, and for each reason that differs from its group.
-func todos(counts []state.Count) (list []todo) {
+func (c *command) todos(counts []state.Count) (list []todo) {
 	for _, n := range counts {
 		fate := n.Outcome.Fate()
 		t := todo{string(fate), nextOf[fate]}
 		if special := specialAdvice(n); special != "" {
 			t = todo{string(cmp.Or(n.Reason, manifest.Reason(n.Outcome))), special}
+		}
+		if n.Outcome == manifest.Pending && cluster.WaitingIn(c.workspace).Shards > 0 {
+			t = todo{string(n.Outcome), "see to its shards first: the last line says how"}
 		}
 		if t.What != string(manifest.FateKept) && !slices.Contains(list, t) {
 			list = append(list, t)

@@ -124,11 +124,55 @@ func ShardOf(id manifest.PostID, n int) int {
 	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(n))
 }
 
+// A Waiting says how many shards a workspace is split into that no merge took in, and how many of them were read.
+type Waiting struct{ Shards, Read int }
+
+// WaitingIn are the shards of the workspace in a folder; none where there is no plan that can be read.
+func WaitingIn(dir string) Waiting {
+	files := os.DirFS(dir)
+	plan, digest, err := readPlan(files)
+	if err != nil {
+		return Waiting{}
+	}
+	w := Waiting{Shards: plan.Shards}
+	for i := range plan.Shards {
+		if side, err := readSidecar(files, i); err == nil && side.Plan == digest && side.Shard == i {
+			w.Read++
+		}
+	}
+	return w
+}
+
+// An Unmerged says that another split would delete what shards read that a merge can take in.
+type Unmerged struct{ Waiting }
+
+func (e *Unmerged) Error() string {
+	return fmt.Sprintf("%d of %d shards were read and wait for a merge, and another number of shards would lose that",
+		e.Read, e.Shards)
+}
+
+// CheckSplit returns an *Unmerged where a split by this plan would delete results that are good for it but for the
+// number of shards.
+func CheckSplit(ws *workspace.Workspace, p Plan) error {
+	old, _, err := readPlan(os.DirFS(ws.Dir()))
+	if err != nil || old.Shards == p.Shards {
+		return nil // what is damaged is split again
+	}
+	p.Shards = old.Shards
+	if w := WaitingIn(ws.Dir()); w.Read > 0 && old.equal(p) {
+		return &Unmerged{w}
+	}
+	return nil
+}
+
 // Split writes the plan and the work lists of a workspace: every image of a live post. Results by an equal plan stay,
-// others go.
+// others go. The error can be that of CheckSplit.
 func Split(ctx context.Context, ws *workspace.Workspace, p Plan, stones state.Holding) (items int, err error) {
 	if p.Shards < 1 || p.Shards > MaxShards {
 		return 0, fmt.Errorf("%d shards: from 1 to %d are possible", p.Shards, MaxShards)
+	}
+	if err := CheckSplit(ws, p); err != nil {
+		return 0, err
 	}
 	if old, _, err := readPlan(os.DirFS(ws.Dir())); err != nil || !old.equal(p) {
 		if err := clear(ctx, ws); err != nil {

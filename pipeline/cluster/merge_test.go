@@ -146,7 +146,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestSplitAgain: results by an equal plan stay, those of another go.
+// TestSplitAgain: results by an equal plan stay, those of another go. Another number of shards alone is refused while
+// there are results, and then possible.
 func TestSplitAgain(t *testing.T) {
 	ws := openWorkspace(t)
 	has := func() bool {
@@ -162,7 +163,6 @@ func TestSplitAgain(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Plan){
 		"version": func(p *Plan) { p.Tool = "2" }, "release": func(p *Plan) { p.Release = "s" },
-		"shards":      func(p *Plan) { p.Shards = 2 },
 		"annotations": func(p *Plan) { p.Manifest = "n" }, "policy": func(p *Plan) { p.Policy.Filter.Mode = policy.Flag },
 	} {
 		readShard(t, ws, nil)
@@ -174,6 +174,18 @@ func TestSplitAgain(t *testing.T) {
 			t.Errorf("results of another %s stay", name)
 		}
 	}
+	readShard(t, ws, nil)
+	more := thePlan()
+	more.Shards = 2
+	testkit.Same(t, "what waits", Waiting{Shards: 1, Read: 1}, WaitingIn(ws.Dir()))
+	_, err = Split(t.Context(), ws, more, nil)
+	if !errors.As(err, new(*Unmerged)) || !has() {
+		t.Errorf("another number of shards: %v, and its results are there: %t", err, has())
+	}
+	testkit.OK(t, Clear(t.Context(), ws))
+	testkit.Same(t, "what waits after a merge", Waiting{}, WaitingIn(ws.Dir()))
+	_, err = Split(t.Context(), ws, more, nil)
+	testkit.OK(t, err)
 }
 
 // TestOwns: a cluster's are the files that it writes, in its folder alone.
