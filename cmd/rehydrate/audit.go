@@ -148,6 +148,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 	if f.offline {
 		config.Who.Mode = "offline"
 	} else {
+		if err := c.mayAudit(ctx, config.Release, &f); err != nil {
+			return err
+		}
 		config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, job.Progress)
 		if errors.Is(err, reddit.ErrNoApproval) {
 			return &problem{err: err, code: exitRejected,
@@ -169,6 +172,17 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 		return err
 	}
 	return c.concludeAudit(ctx, report, job.Manifest.Posts, f)
+}
+
+// mayAudit refuses to ask Reddit about made-up posts. A workspace that cannot be read, and one of another release, are
+// for the report to name.
+func (c *command) mayAudit(ctx context.Context, rel *manifest.Release, f *auditFlags) error {
+	f.rehearsal, _ = c.isRehearsal(ctx, rel)
+	err := c.knowsPosts(ctx, &f.releaseFlags, &f.redditFlags)
+	if p, ok := errors.AsType[*problem](err); ok {
+		p.hint = "judge without asking Reddit: rehydrate audit RELEASE --offline\n" + p.hint
+	}
+	return err
 }
 
 // checkAudited fails where an audit needs a workspace and there is none, before anything is asked. One that is damaged
