@@ -28,6 +28,37 @@ func plainWorld(t *testing.T) Config {
 	return c
 }
 
+// TestLogBesideDatabase leaves an audit open where a database was named without the log beside it, by its own name or
+// by a link, and not where the log was named as well, or has nothing in it.
+func TestLogBesideDatabase(t *testing.T) {
+	config, dir := plainWorld(t), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, body := range map[string][]byte{
+		"a.db": sqliteOf(t, "CREATE TABLE x (y)"), "a.db-wal": walOf(t, "CREATE TABLE x (y)"),
+		"b.db": sqliteOf(t, "CREATE TABLE x (y)"), "b.db-journal": []byte("of a killed program"),
+		"c.db": sqliteOf(t, "CREATE TABLE x (y)"), "c.db-wal": nil,
+		"d.csv": []byte("n\n1\n"), "d.csv-wal": []byte("no log"),
+	} {
+		testkit.OK(t, os.WriteFile(at(name), body, 0o600))
+	}
+	link := filepath.Join(t.TempDir(), "link.db")
+	testkit.OK(t, os.Symlink(at("a.db"), link))
+	for _, c := range []struct {
+		want  bool
+		files []string
+	}{
+		{true, []string{at("a.db")}}, {true, []string{link}}, {true, []string{at("b.db")}},
+		{false, []string{at("c.db")}}, {false, []string{at("d.csv")}}, {false, []string{at("a.db"), at("a.db-wal")}},
+		{false, []string{at("a.db"), dir}}, {false, []string{dir}},
+	} {
+		config.Files = c.files
+		r, err := Audit(t.Context(), config)
+		testkit.OK(t, err)
+		open := slices.ContainsFunc(r.Open, func(o Open) bool { return strings.Contains(o.What, "lies beside it") })
+		testkit.Same(t, fmt.Sprint(c.files), c.want, open)
+	}
+}
+
 // TestOrdinaryIDs accuses nobody of a number or a word that is also the id of a removed post. It is open, once in a
 // file, unless it stands among other numbers. The same beside a word of Reddit's, or among ids of the release, is a
 // finding.

@@ -154,7 +154,54 @@ func (a *audit) inNamed(ctx context.Context, name string, look func(*source)) er
 		a.open(filepath.ToSlash(name), "find out where its content is; if it is meant to be empty, leave it out",
 			"there is nothing in it")
 	}
-	return err
+	return cmp.Or(err, a.checkBeside(name))
+}
+
+// checkBeside opens the audit where a database was named without the log that lies beside it: what SQLite shows of the
+// database is in both. In a folder that was named, the log is looked at by itself.
+func (a *audit) checkBeside(name string) error {
+	file, size, err := userfile.Open(name)
+	if err != nil {
+		return nil // a folder, or what could not be read, which the walk says
+	}
+	defer file.Close()
+	if sniff(io.NewSectionReader(file, 0, size)) != isDatabase {
+		return nil
+	}
+	place, err := filepath.EvalSymlinks(name) // where SQLite looks for it
+	if err != nil {
+		return err
+	}
+	for _, log := range []string{place + "-wal", place + "-journal"} {
+		info, err := os.Stat(log)
+		if err != nil || info.Size() == 0 {
+			continue
+		}
+		named, err := a.isNamed(log)
+		if err != nil {
+			return err
+		}
+		if !named {
+			a.open(filepath.ToSlash(name), "open a copy of both in sqlite3 and close it, which joins them, and audit that copy",
+				"%s lies beside it, and has rows of it that were not checked", filepath.Base(log))
+		}
+	}
+	return nil
+}
+
+// isNamed reports whether a file was named, or a folder that it lies in.
+func (a *audit) isNamed(file string) (bool, error) {
+	place, err := realPath(file)
+	for _, name := range a.Files {
+		named, wrong := realPath(name)
+		if err := cmp.Or(err, wrong); err != nil {
+			return false, err
+		}
+		if place == named || strings.HasPrefix(place, named+string(filepath.Separator)) {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // mayBeEmpty reports whether files of such a name often have nothing in them: marks that hold a folder, locks, modules
