@@ -371,6 +371,9 @@ type Lifting struct {
 func Lift(ctx context.Context, ws *workspace.Workspace, l policy.Lift, signer policy.Signer, file policy.SignedFile,
 	published []manifest.Tombstone) (Lifting, error) {
 	out := Lifting{Lifted: []policy.NamedTombstone{}, None: []policy.NamedTombstone{}, Stay: []policy.NamedTombstone{}}
+	if err := CheckTombstones(ctx, ws); err != nil { // before anything is lifted: the list is written again in the end
+		return out, err
+	}
 	have, err := tombstonesByPost(ctx, ws)
 	if err != nil {
 		return out, err

@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -134,6 +135,22 @@ func TestLift(t *testing.T) {
 	list, err = ListTombstones(ctx, ws, nil, noon)
 	testkit.Same(t, "list", "bbb2 holds, aaa1 lifted, bbb2 lifted, new3 lifted",
 		"bbb2 holds, "+listed(list[1:2])+", bbb2 lifted, "+listed(list[2:]), err)
+
+	// Beside a list that somebody changed nothing is lifted.
+	testkit.OK(t, WriteTombstones(ctx, ws), ws.Note(ctx, auditlog.Event{Kind: auditlog.Audit, Verdict: "pass"}),
+		ws.Close(), os.WriteFile(filepath.Join(ws.Dir(), manifest.TombstonesName),
+			[]byte("id,state,time\nbbb3,removed,2026-01-10T12:00:00Z\n"), 0o600))
+	ws, err = workspace.Open(ctx, ws.Dir(), workspace.Options{})
+	testkit.OK(t, err)
+	defer ws.Close()
+	statement.Tombstones = []policy.NamedTombstone{name("bbb2", 3)}
+	if _, err := Lift(ctx, ws, statement, policy.Signer{Name: "Office"}, file, nil); !errors.As(err,
+		new(*workspace.Altered)) {
+		t.Errorf("beside a list that was changed: %v", err)
+	}
+	hold, err = HoldingTombstones(ctx, ws)
+	testkit.Same(t, "what holds beside it", "bbb2 bbb3", heldBy(hold), err)
+	testkit.OK(t, os.Remove(filepath.Join(ws.Dir(), manifest.TombstonesName)))
 
 	// A release that pins no signer accepts nothing: what was held here holds again.
 	rel := &manifest.Release{}
