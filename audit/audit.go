@@ -409,6 +409,9 @@ func (a *audit) note(format string, args ...any) {
 	a.report.Notes = append(a.report.Notes, printable.Line(fmt.Sprintf(format, args...)))
 }
 
+// unreachable is why a live audit that was cut off has no verdict on a post.
+const unreachable manifest.Reason = "unreachable"
+
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
@@ -441,7 +444,7 @@ func (a *audit) askLive(ctx context.Context) error {
 		return err
 	}
 	// The answers so far count. Every other post is a gap, so the report is not a PASS.
-	none := &policy.Verdict{Reason: "unreachable"}
+	none := &policy.Verdict{Reason: unreachable}
 	for _, e := range a.order {
 		if e.live == nil || e.live.State == "" {
 			e.live = none

@@ -96,7 +96,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 		by = "by the log"
 	}
 	heard := a.heard[e.ID]
-	if heard.State.Gone() {
+	if heard.State.Gone() && !(e.waits && e.many) { // a job has held it back, whatever the log has kept
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = heard.State, heard.Reason, "log", false, moment(heard.At)
 		by, e.waits = anAuditHeard(heard.At), false
 	}
@@ -534,6 +534,11 @@ func (r Report) Records(digest string) (events []auditlog.Event) {
 		events = append(events, e)
 	}
 	return events
+}
+
+// CutOff reports whether Reddit could not be asked about every post: what it answered of the others is half a sweep.
+func (r Report) CutOff() bool {
+	return slices.ContainsFunc(r.Posts, func(p *AuditedPost) bool { return p.Unanswered == unreachable })
 }
 
 // restored notes that a part of the workspace came from a backup.

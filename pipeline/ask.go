@@ -302,12 +302,20 @@ func (r *run) settleUnasked(ctx context.Context) error {
 	defer cancel()
 	s := newAsker(r)
 	s.half = true
-	return r.settleKnown(ctx, s)
+	err := r.settleKnown(ctx, s)
+	if r.stopping() && errors.Is(err, context.DeadlineExceeded) {
+		r.Log.Warn("what audits heard is not removed yet: the next job does it")
+		return nil
+	}
+	return err
 }
+
+// confirms reports whether the operator's confirmation counts: who stops a job takes it back.
+func (s *asker) confirms() bool { return s.confirmsRemovals() && !(s.half && s.stopping()) }
 
 // settleKnown settles what the operator confirms and what audits heard, and asks nobody.
 func (r *run) settleKnown(ctx context.Context, s *asker) error {
-	if !r.confirmsRemovals() && len(r.heard) == 0 {
+	if !s.confirms() && len(r.heard) == 0 {
 		return nil
 	}
 	for _, err := range s.everyPost(ctx) { // for its counts
@@ -315,16 +323,15 @@ func (r *run) settleKnown(ctx context.Context, s *asker) error {
 			return err
 		}
 	}
-	if s.half || !r.confirmsRemovals() {
-		// Half a sweep, also of an earlier run, can't tell a mass removal from a few. An audit asks about every post.
-		maps.DeleteFunc(s.waiting, func(id manifest.PostID, p workspace.Post) bool {
-			_, heard := r.heard[id]
-			return !heard && !p.Unconfirmed
-		})
-		maps.DeleteFunc(s.images, func(k manifest.Key, t workspace.Trouble) bool {
-			_, heard := r.heard[k.ID].Images[k.Image]
-			return !heard && t.Beside == workspace.Waiting
-		})
-	}
+	// Half a sweep, of an earlier run or of an audit that was cut off, can't tell a mass removal from a few.
+	maps.DeleteFunc(s.waiting, func(id manifest.PostID, p workspace.Post) bool {
+		h := r.heard[id]
+		return !p.Unconfirmed && (!h.State.Gone() || h.CutOff)
+	})
+	maps.DeleteFunc(s.images, func(k manifest.Key, t workspace.Trouble) bool {
+		h := r.heard[k.ID]
+		_, heard := h.Images[k.Image]
+		return t.Beside == workspace.Waiting && (!heard || h.CutOff)
+	})
 	return s.settle(ctx)
 }

@@ -260,6 +260,7 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 // settle erases the posts that were live and are gone, and the images that left live posts. When they are too many it
 // leaves them withheld: from then on each of them stays until it is confirmed or live again, however few are left.
 func (s *asker) settle(ctx context.Context) error {
+	s.settled = true // also where it fails: what it has withheld by then would pass for what is confirmed
 	posts, found, waits := s.sortPosts()
 	images, foundImages, waitImages := s.sortImages()
 	n := len(found) + len(foundImages)
@@ -284,7 +285,6 @@ func (s *asker) settle(ctx context.Context) error {
 	if err := s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages)); err != nil {
 		return err
 	}
-	s.settled = true
 	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
 }
 
@@ -297,7 +297,7 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 		case !p.State.Gone() || s.stones.Has(p.ID):
 		// A confirmation covers what an earlier job withheld as many at once, and said so: nothing that this job found, that
 		// only an audit heard, or that a job saw which did not end.
-		case s.confirmsRemovals() && s.withheld[p.ID] && p.Unconfirmed:
+		case s.confirms() && s.withheld[p.ID] && p.Unconfirmed:
 			confirmed = append(confirmed, p)
 		case p.Unconfirmed:
 			waits++
@@ -316,7 +316,7 @@ func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
 		_, gone := s.waiting[k.ID]
 		switch {
 		case gone: // with its post, or not
-		case s.confirmsRemovals() && s.held[k] && s.images[k].Beside == workspace.Unconfirmed:
+		case s.confirms() && s.held[k] && s.images[k].Beside == workspace.Unconfirmed:
 			confirmed = append(confirmed, k)
 		case s.images[k].Beside == workspace.Unconfirmed:
 			waits++

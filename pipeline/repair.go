@@ -76,7 +76,8 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 		if err != nil {
 			return err
 		}
-		if rec.Key == l.Key && rec.Image == nil && !rec.Post.State.Gone() && !r.stones.Has(l.ID) {
+		gone := rec.Post.State.Gone() && !rec.Post.Withheld
+		if rec.Key == l.Key && rec.Image == nil && !gone && !r.stones.Has(l.ID) {
 			candidates[l.Key] = l
 		}
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // ReadAgain reads the stored images of live posts again whose readings are not by the present engine and rules, or all
-// of them, then decides and exports as Run does, without asking Reddit. Until EndReread of the workspace the old texts
-// and outcomes stay beside the new ones: a call that is killed is continued by the next one, whose report covers both.
+// of them, then decides and exports as Run does, without asking Reddit. What audits heard is gone goes first. Until
+// EndReread of the workspace the old texts and outcomes stay beside the new ones: a call that is killed is continued by
+// the next one, whose report covers both.
 func ReadAgain(ctx context.Context, c Config, all bool) (state.Reread, error) {
 	r := newRun(c)
 	if err := r.access(); err != nil {

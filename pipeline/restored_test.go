@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,7 +100,6 @@ func TestGoneWithoutATombstone(t *testing.T) {
 	}{
 		{"missing, and purged offline", "post absent p03; recheck", "purge offline", 13, 13},
 		{"missing, and an outage", "post absent p03; recheck", "recheck blocked=1", 13, 13},
-		{"missing, and rechecked", "post absent p03; recheck", "recheck", 13, 13},
 		{"many were confirmed", "post absent p03 p04 p05; recheck; recheck confirm", "recheck", 11, 11},
 		{"many wait", "post deleted p03 p04 p05; recheck", "purge offline", 11, 14},
 		{"many wait, and are confirmed", "post deleted p03 p04 p05; recheck", "purge offline confirm", 11, 11},
@@ -111,11 +111,56 @@ func TestGoneWithoutATombstone(t *testing.T) {
 			w := ran.copied(t).do("clock 1h; " + c.removal)
 			w.putBack(ran, "state.db", "images", "dataset")
 			w.do(c.back + "; copy c")
-			s := w.inspect()
+			s := w.checkSound()
 			testkit.Same(t, "rows", c.rows, len(s.rows))
 			testkit.Same(t, "rows handed out", c.rows, len(s.copied))
 			testkit.Same(t, "images", c.images, len(s.images))
 		})
+	}
+}
+
+// TestGoneSinceTheBackup: what became of posts that were held back when state.db was saved holds once it is put back.
+func TestGoneSinceTheBackup(t *testing.T) {
+	ran := newWorld(t, numbered(14)...).do("run").ok()
+	held := ran.copied(t).do("clock 1h; post absent p03 p04 p05; recheck").ok()
+	w := held.copied(t).do("recheck confirm").ok()
+	w.putBack(held, "state.db", "images")
+	w.do("purge offline; copy c").ok()
+	s := w.checkSound()
+	testkit.Same(t, "images once the confirmed ones are back", 11, len(s.images))
+
+	half := ran.copied(t).do("clock 1h; post deleted p03 p04 p05; recheck stop=2")
+	w = half.copied(t).do("recheck").ok()
+	w.putBack(half, "state.db")
+	w.do("purge offline confirm").ok()
+	testkit.Same(t, "images once what was held back is confirmed", 11, len(w.checkSound().images))
+
+	sick := newWorld(t, numbered(14)...).do("host 503 i.redd.it; run").ok()
+	w = sick.copied(t).do("host ok i.redd.it; run; clock 1h; post deleted p03 p04 p05; recheck").ok()
+	w.putBack(sick, "state.db")
+	w.do("purge offline; run").ok()
+	testkit.Same(t, "images that are held back, of a state.db that knew none", 14, len(w.checkSound().images))
+
+	w = ran.copied(t).do("clock 1h; post deleted p03; recheck; clock 1h; recheck").ok()
+	w.putBack(ran, "state.db", "images", "dataset")
+	w.do("recheck blocked=1")
+	testkit.Same(t, "posts with a tombstone that are held back", 0, w.inspect().status.Withheld)
+}
+
+// TestConfirmationCoversWhatWasAsked: a confirmation that fails half-way, at whatever step, confirms nothing that the same
+// job has found and withheld.
+func TestConfirmationCoversWhatWasAsked(t *testing.T) {
+	held := newWorld(t, numbered(20)...).do("run; post deleted p03 p04 p05; recheck; post deleted p06 p07 p08 p09").ok()
+	for n := 1; ; n++ {
+		w := held.copied(t).do(fmt.Sprintf("recheck confirm fault=%d", n))
+		for _, id := range []string{"p06", "p07", "p08", "p09"} {
+			if !w.inspect().imageOf(id) {
+				t.Errorf("fault %d: the image of %s is gone", n, id)
+			}
+		}
+		if !w.struck.Load() {
+			break
+		}
 	}
 }
 

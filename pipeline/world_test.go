@@ -167,7 +167,7 @@ func (w *world) load() {
 //	manifest N           the release has the first N posts, and no others
 //	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
 //	audit ID...          an audit heard that the posts are deleted, live:ID that they are live, left:ROW that their
-//	                     images were taken out of the gallery, and recorded it
+//	                     images were taken out of the gallery, and recorded it; first the word cut: it was cut off
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
@@ -287,7 +287,11 @@ func (w *world) change(words []string) bool {
 	case "audit":
 		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 			var records []auditlog.Event
+			cutOff := words[1] == "cut"
 			for _, id := range words[1:] {
+				if id == "cut" {
+					continue
+				}
 				e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
 				p := auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted, Reason: "author"}
 				if live, is := strings.CutPrefix(id, "live:"); is {
@@ -300,7 +304,7 @@ func (w *world) change(words []string) bool {
 				e.Posts = append(e.Posts, p)
 				records = append(records, e)
 			}
-			return state.RecordAudit(ctx, ws, w.now, records)
+			return state.RecordAudit(ctx, ws, w.now, cutOff, records)
 		}))
 	case "answers":
 		testkit.OK(w, w.inWorkspace(w.Context(), w.answer))

@@ -17,7 +17,7 @@ type Removals struct {
 	Entries    map[manifest.Key]Left                    // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
 
-	Gone map[manifest.PostID]GonePost  // posts without a tombstone that are gone by the last answer
+	Gone map[manifest.PostID]GonePost  // posts that are gone by the last answer, which no tombstone follows
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
 
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it

@@ -20,9 +20,10 @@ type HeardNote map[manifest.PostID]HeardPost
 type HeardPost struct {
 	State  manifest.PostState `json:"state"` // live where only images are gone
 	Reason manifest.Reason    `json:"reason"`
-	At     time.Time          `json:"at"`               // of the last answer
-	Since  time.Time          `json:"since,omitzero"`   // of the first one that it is gone
-	Images map[int]HeardImage `json:"images,omitempty"` // of a live post, those that were removed from it
+	At     time.Time          `json:"at"`                // of the last answer
+	Since  time.Time          `json:"since,omitzero"`    // of the first one that it is gone
+	Images map[int]HeardImage `json:"images,omitempty"`  // of a live post, those that were removed from it
+	CutOff bool               `json:"cut_off,omitempty"` // only audits said so that did not ask about every post
 
 	back     map[int]HeardImage // what was taken back with the post
 	backWith string             // by the audit with this statement, which may say anew that some of these are gone
@@ -109,8 +110,9 @@ func (h HeardPost) says() bool { return h.State.Gone() || len(h.Images) > 0 }
 
 // RecordAudit stores the records of an audit in the log, and notes what it heard: posts and images that are gone, and
 // posts of which an earlier audit said so and which are live. The note comes first: killed between the two, what is
-// gone is taken out by the next job, which records it.
-func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
+// gone is taken out by the next job, which records it. cutOff is for an audit that did not ask about every post.
+func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, cutOff bool,
+	records []auditlog.Event) error {
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {
 		return err
@@ -118,10 +120,15 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, rec
 	if note == nil {
 		note = HeardNote{}
 	}
-	changed := false
+	changed, before := false, maps.Clone(note)
 	for _, e := range records {
 		note.Hear(e, at)
 		changed = changed || len(e.Posts) > 0
+		for _, p := range e.Posts {
+			h, was := note[p.ID], before[p.ID]
+			h.CutOff = cutOff && (was.CutOff || !was.says())
+			note[p.ID] = h
+		}
 	}
 	maps.DeleteFunc(note, func(_ manifest.PostID, h HeardPost) bool { return !h.says() })
 	if changed {

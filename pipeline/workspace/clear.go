@@ -12,9 +12,9 @@ import (
 )
 
 // Clear takes the content of all posts out of the workspace: images, readings, answers of models, outcomes, and what
-// Reddit said of where a post was made. Entries, states of posts, tombstones, copies on record and the log stay, and
-// which images were removed from posts that stay. Killed
-// anywhere, the next Clear completes it.
+// Reddit said of where a post was made, and the texts that pass through. Entries, states of posts, tombstones, copies on
+// record and the log stay, and which images were removed from posts that stay. Killed anywhere, the next Clear completes
+// it.
 func (w *Workspace) Clear(ctx context.Context) (err error) {
 	defer wrap(&err, "clear the workspace")
 	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or

@@ -39,9 +39,9 @@ func (w *Workspace) Binding(ctx context.Context) (Binding, bool, error) {
 }
 
 // Load binds the workspace to a release and stores its entries, as manifest.Release yields them; none when b's digests
-// are those of the present binding and no entry that is back lacks its values. Keys that left are erased with their images; where there are any, the error of lose
-// (nil for none), which gets their number and that of all images, refuses the change. Another release is refused with
-// *OtherRelease. After an error nothing has changed.
+// are those of the present binding and no entry that is back lacks its values. Keys that left are erased with their
+// images; where there are any, the error of lose (nil for none), which gets their number and that of all images, refuses
+// the change. Another release is refused with *OtherRelease. After an error nothing has changed.
 func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manifest.Entry, error],
 	lose func(images, of int) error) error {
 	have, bound, err := w.Binding(ctx)
@@ -63,11 +63,12 @@ func (w *Workspace) Load(ctx context.Context, b Binding, entries iter.Seq2[manif
 		// afterwards have left the manifest.
 		t.exec(ctx, "UPDATE entry SET ordinal = -1 - ordinal")
 		t.putEntries(ctx, entries, b.Schema.Many)
-		t.dropValues(ctx, goneSQL)
 		var of int
 		t.get(ctx, "SELECT count(*) FROM image", nil, &of)
 		left = w.dropLeft(ctx, t)
 		t.addLeft(ctx, nil)
+		t.texts = textColumns(b.Schema)
+		t.dropValues(ctx, goneSQL)
 		if t.err == nil && len(left) > 0 && lose != nil {
 			t.fail(lose(len(left), of))
 		}
@@ -180,26 +181,55 @@ func (c *cells) UnmarshalJSON(text []byte) error {
 
 // goneSQL holds of an entry that has no image because its post, or its image, is gone.
 const goneSQL = `NOT EXISTS (SELECT 1 FROM image i WHERE i.id = entry.id AND i.image = entry.image) AND (
-	  entry.id IN (SELECT id FROM tombstone WHERE NOT readmitted)
-	  OR entry.id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))
+	  EXISTS (SELECT 1 FROM tombstone s WHERE s.id = entry.id AND NOT s.readmitted)
+	  OR EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.state IN ('removed', 'deleted', 'unavailable'))
 	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image
 	    AND t.reason IN ('` + string(policy.LeftGallery) + `', '` + string(policy.CrosspostParent) + `')))`
 
-// dropValues takes the values that pass through from entries: they can be what somebody wrote in the post. Labels stay,
-// which say nothing that the release does not.
+// lackingMark ends the labels of an entry that dropValues took texts from.
+const lackingMark = `,"Lacking":true}`
+
+// textColumns are the places of the columns that pass through and may have what somebody wrote.
+func textColumns(s manifest.Schema) []int {
+	places := []int{}
+	for i, c := range s.Columns {
+		if c.Type == manifest.TypeText || c.Type == manifest.TypeJSON {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// dropValues takes the texts that pass through from entries: they can be what somebody wrote in the post. Labels,
+// numbers and times stay, which say nothing that the release does not.
 func (t *tx) dropValues(ctx context.Context, which string, args ...any) {
-	if t.exec(ctx, "UPDATE entry SET labels = labels -> '$.Labels' WHERE json_type(labels) = 'object' AND "+which,
-		args...) > 0 {
+	if t.err != nil {
+		return
+	}
+	if t.texts == nil {
+		b, err := readNote[Binding](ctx, t, metaBinding)
+		t.fail(err)
+		t.texts = textColumns(b.Schema)
+	}
+	if len(t.texts) == 0 {
+		return
+	}
+	emptied := "labels"
+	for _, i := range t.texts {
+		emptied = fmt.Sprintf("json_set(%s, '$.Values[%d]', json('[]'))", emptied, i)
+	}
+	if t.exec(ctx, "UPDATE entry SET labels = json_set("+emptied+", '$.Lacking', json('true')) WHERE labels LIKE '{%' "+
+		"AND labels NOT LIKE '%"+lackingMark+"' AND "+which, args...) > 0 {
 		t.markErased(ctx)
 	}
 }
 
-// lacksValues reports whether an entry lacks the values of which dropValues took it, and is not gone any more.
+// lacksValues reports whether an entry lacks the texts that dropValues took from it, and is not gone any more.
 func (w *Workspace) lacksValues(ctx context.Context, s manifest.Schema) (lacking bool, err error) {
-	if len(s.Columns) == 0 {
+	if len(textColumns(s)) == 0 {
 		return false, nil
 	}
-	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM entry WHERE json_type(labels) <> 'object' AND NOT ("+
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM entry WHERE labels LIKE '%"+lackingMark+"' AND NOT ("+
 		goneSQL+"))").Scan(&lacking)
 	return lacking, w.explain(ctx, err)
 }

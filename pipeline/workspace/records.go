@@ -259,6 +259,9 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				    ELSE excluded.gone_at END`,
 				p.ID, p.State, p.Reason, seconds(p.CheckedAt), seconds(p.LiveAt), seconds(p.AbsentAt), withheld{&p}, p.Unseen,
 				p.Subreddit, seconds(gone))
+			if p.State.Gone() && !p.Withheld {
+				t.dropValues(ctx, "id = ? AND "+goneSQL, p.ID)
+			}
 		}
 		w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Verdicts}, said)
 	})

@@ -118,14 +118,19 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 }
 
 // takeGone takes over that a post is gone where state.db knows less: what the log says was erased is to go, and anything
-// else is held back until a job asks.
+// else is held back until a job asks. A tombstone needs none of it.
 func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePost) {
-	held := withheld{&Post{Withheld: !g.Erased, Unconfirmed: g.Withheld}}
+	held := withheld{&Post{Withheld: !g.Erased, Unconfirmed: g.Withheld && !g.Erased}}
 	t.exec(ctx, `UPDATE post SET state = ?2, reason = ?3, checked_at = ?4, absent_at = 0, subreddit = '',
-		withheld = CASE WHEN live_at > 0 THEN ?5 ELSE 0 END,
-		gone_at = CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?6 ELSE 0 END
-		WHERE id = ?1 AND state NOT IN ('removed', 'deleted', 'unavailable') AND checked_at <= ?4`,
+		withheld = CASE WHEN live_at > 0 OR EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?5 ELSE 0 END,
+		gone_at = CASE WHEN gone_at > 0 THEN min(gone_at, ?6) ELSE ?6 END
+		WHERE id = ?1 AND state NOT IN ('removed', 'deleted', 'unavailable') AND checked_at <= ?4
+		  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
 		id, g.State, g.Reason, seconds(g.At), held, seconds(g.Since))
+	if g.Erased || g.Withheld { // of one that state.db has as held back already, what was decided since
+		t.exec(ctx, "UPDATE post SET withheld = ?2 WHERE id = ?1 AND withheld > 0 AND checked_at <= ?3", id, held, seconds(g.At))
+	}
+	t.dropValues(ctx, "id = ? AND "+goneSQL+" AND NOT EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.withheld)", id)
 }
 
 // A sinceNote says since when posts are gone by the log that state.db may not know as such, and since when images are

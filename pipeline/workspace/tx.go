@@ -26,6 +26,7 @@ type tx struct {
 	*sql.Tx
 	prepared map[string]*sql.Stmt // by their text
 	recorded int                  // records that were stored
+	texts    []int                // textColumns of the release; nil before they are needed
 	err      error
 }
 
