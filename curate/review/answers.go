@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/jsonscan"
@@ -76,7 +78,7 @@ func openJournal(path string, scheme manifest.Schema) (*journal, error) {
 	return j, err
 }
 
-// parse reads a line of format.
+// parse reads a line of format. It refuses what format would not write again: it would be lost with the next answer.
 func (j *journal) parse(line []byte) (a answer, err error) {
 	var all map[string]json.RawMessage
 	var id string
@@ -91,25 +93,64 @@ func (j *journal) parse(line []byte) (a answer, err error) {
 	if err == nil && all[keyCare] != nil {
 		err = json.Unmarshal(all[keyCare], &a.Care)
 	}
-	if err != nil {
+	if err != nil || a.Status != answered && a.Status != skipped {
 		return a, errors.New("it is not an answer of this page")
+	}
+	if err := j.sameLabels(all, a.Status); err != nil {
+		return a, err
 	}
 	a.Key, err = manifest.ParseKey(id)
 	given := map[string][]string{}
 	for _, c := range j.scheme.Categories {
 		var one string
 		var many []string
+		raw := all[c.Name]
 		switch {
-		case json.Unmarshal(all[c.Name], &many) == nil && many != nil:
+		case raw == nil || string(raw) == "null":
+		case a.Status == skipped:
+			return a, fmt.Errorf("the image was skipped, and category %s has an answer", c.Name)
+		case json.Unmarshal(raw, &many) == nil:
 			given[c.Name] = many
-		case json.Unmarshal(all[c.Name], &one) == nil && one != "":
+		case json.Unmarshal(raw, &one) == nil:
 			given[c.Name] = []string{one}
+		default:
+			return a, fmt.Errorf("category %s has %s, which is no label", c.Name, raw)
 		}
 	}
 	if err == nil && a.Status == answered {
 		a.Labels, err = labelsOf(j.scheme, given)
 	}
 	return a, err
+}
+
+// sameLabels refuses a line of other labels: an answer to a category that the scheme lacks would be lost, and one that
+// was not asked for would be taken for no label.
+func (j *journal) sameLabels(line map[string]json.RawMessage, status string) error {
+	known := []string{"id", keyBatch, keyStatus, keyCare}
+	var lacking []string
+	for _, c := range j.scheme.Categories {
+		known = append(known, c.Name)
+		if line[c.Name] == nil && status == answered {
+			lacking = append(lacking, c.Name)
+		}
+	}
+	var others []string
+	for _, key := range slices.Sorted(maps.Keys(line)) {
+		if !slices.Contains(known, key) {
+			others = append(others, fmt.Sprintf("%q", key))
+		}
+	}
+	const ask = "name another folder with --answers DIR, or with --scheme FILE the labels that were answered there"
+	switch {
+	case len(others) > 0:
+		return &manifest.Problem{Message: "it has " + strings.Join(others, ", ") +
+			", and no category is called so: the next answer would lose it",
+			Hint: ask + "; keep notes of your own in another file"}
+	case len(lacking) > 0:
+		return &manifest.Problem{Message: "it has no answer to " + strings.Join(lacking, ", ") +
+			", which nobody asked for", Hint: ask}
+	}
+	return nil
 }
 
 // labelsOf reads the codes that were given for each category, and refuses what the scheme does not allow.
@@ -132,6 +173,8 @@ func labelsOf(s manifest.Schema, given map[string][]string) (all [][]int, err er
 			return nil, fmt.Errorf("category %s takes a label, None if no other applies", c.Name)
 		case alone && len(labels) > 1:
 			return nil, fmt.Errorf("a label of category %s stands alone", c.Name)
+		case given[c.Name] == nil: // no answer, which is not the answer that no label applies
+			return nil, fmt.Errorf("category %s has no answer", c.Name)
 		}
 		slices.Sort(labels)
 		all = append(all, labels)

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,16 @@ func TestJournalRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		whole + whole:   "line 2: abc has an answer already",
 		"id,severity\n": "line 1: it is not an answer of this page",
-		`{"id":"abc","status":"answered"}` + "\n":         "line 1: category figurative takes a label",
+		`{"id":"abc","status":"answered"}` + "\n": "line 1: it has no answer to figurative, severity, related_content, " +
+			"modality, context, which nobody asked for\n  hint: name another folder with --answers DIR",
+		strings.Replace(answerOf(`["F1"]`, `"SS2"`), `"context"`, `"note":"mine","mood"`, 1): `line 1: it has "mood", ` +
+			`"note", and no category is called so: the next answer would lose it` +
+			"\n  hint: name another folder with --answers DIR",
+		`{"id":"abc","status":"skipped","mood":null}` + "\n": `line 1: it has "mood", and no category`,
+		`{"id":"abc","status":"skipped","severity":"SS2"}` + "\n": "line 1: the image was skipped, and category severity " +
+			"has an answer",
+		strings.Replace(answerOf(`["F1"]`, `"SS2"`), "answered", "", 1): "line 1: it is not an answer of this page",
+		answerOf(`["F1"]`, `2`):                           "line 1: category severity has 2, which is no label",
 		`{"id":"a b","status":"skipped"}` + "\n":          `line 1: "a b" is not a post id`,
 		`{"id":"abc","status":"skipped","care":1}` + "\n": "line 1: it is not an answer",
 		answerOf(`["F1"]`,
@@ -32,6 +42,23 @@ func TestJournalRefuses(t *testing.T) {
 		testkit.OK(t, os.WriteFile(name, []byte(text), 0o600))
 		if _, err := openJournal(name, manifest.FigSIM()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	// A category of several labels, none of which says that no other applies: only [] says that.
+	tags := manifest.Schema{Categories: []manifest.Category{{Name: "tags", Kind: manifest.Multi,
+		Labels: make([]manifest.Label, 1)}}}
+	for value, want := range map[string]string{
+		"":              "it has no answer to tags",
+		`,"tags":null`:  "category tags has no answer",
+		`,"tags":7`:     "category tags has 7",
+		`,"tags":["Q"]`: `"Q" is not a label`,
+		`,"tags":[]`:    "",
+	} {
+		name := filepath.Join(t.TempDir(), "A1.jsonl")
+		testkit.OK(t, os.WriteFile(name, []byte(`{"id":"abc","status":"answered"`+value+"}\n"), 0o600))
+		_, err := openJournal(name, tags)
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("tags %s: %v, want %q", value, err, want)
 		}
 	}
 	taken := manifest.Schema{Categories: []manifest.Category{{Name: "care"}}}
