@@ -1,6 +1,7 @@
 package annotate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -289,32 +291,74 @@ func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]s
 // OpenName is the file beside a manifest with the questions that are open.
 func OpenName(to string) string { return strings.TrimSuffix(to, filepath.Ext(to)) + ".open.csv" }
 
-// Write writes the manifest, or while a question is open the table of those instead, and returns its name.
+// Write writes the manifest, or while a question is open the table of those instead, and returns its name. A file of
+// that name that somebody else wrote or changed stays as it is: they may have noted there what they decided.
 func (m *Merged) Write(ctx context.Context, to string) (string, error) {
 	open := OpenName(to)
-	if len(m.Open) > 0 {
-		return open, durable.Write(ctx, open, 0o600, m.writeOpen)
-	}
-	// What an earlier merge left there is answered. A file of somebody's own stays.
-	head, err := os.ReadFile(open)
-	if err == nil && strings.HasPrefix(string(head), openHead) {
-		err = os.Remove(open)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	there, err := os.ReadFile(open)
+	own := err == nil && m.wroteOpen(there)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", err
+	case len(m.Open) > 0 && err == nil && !own:
+		return "", &userfile.Fault{Err: fmt.Errorf("write the open questions: %s is not as annotate merge wrote it", open),
+			Hint: "move it away, if it has notes of yours, or name another file with --out"}
+	case len(m.Open) > 0:
+		return open, durable.Write(ctx, open, 0o600, m.writeOpen)
+	case own: // what an earlier merge left there is answered
+		err = os.Remove(open)
+		if err != nil {
+			return "", err
+		}
 	}
 	return to, durable.Write(ctx, to, 0o600, m.writeManifest)
 }
 
-// openHead begins the file of open questions.
-const openHead = "id,batch"
+// openHead is the first row of the table of open questions.
+func (m *Merged) openHead() []string {
+	head := []string{"id", "batch"}
+	for _, c := range m.schema.Categories {
+		head = append(head, c.Name)
+	}
+	return head
+}
+
+// wroteOpen reports whether a file is a table of open questions as writeOpen writes it, with nothing added by hand.
+func (m *Merged) wroteOpen(file []byte) bool {
+	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	if err != nil || len(rows) == 0 || !slices.Equal(rows[0], m.openHead()) {
+		return false
+	}
+	for _, row := range rows[1:] {
+		for i, c := range m.schema.Categories {
+			cell := row[len(row)-len(m.schema.Categories)+i]
+			said := strings.Split(csvcell.FromCell(cell), "; ")
+			if cell != "" && cell != noAnswer && slices.ContainsFunc(said, func(of string) bool { return !answerIn(c, of) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+var annotatorSays = regexp.MustCompile(`^A[1-9][0-9]*: (.+)$`)
+
+// answerIn reports whether a text is "A1: " and labels of the category, or that no label applies.
+func answerIn(c manifest.Category, text string) bool {
+	said := annotatorSays.FindStringSubmatch(text)
+	if said == nil {
+		return false
+	}
+	isLabel := func(code string) bool {
+		return slices.ContainsFunc(c.Labels, func(l manifest.Label) bool { return l.Code == code })
+	}
+	return said[1] == noLabel || !slices.ContainsFunc(strings.Split(said[1], "|"),
+		func(code string) bool { return !isLabel(code) })
+}
 
 // writeOpen writes a row for each entry, with what was answered to its open questions.
 func (m *Merged) writeOpen(w io.Writer) error {
-	rows := [][]string{strings.Split(openHead, ",")}
-	for _, c := range m.Categories {
-		rows[0] = append(rows[0], c.Category)
-	}
+	rows := [][]string{m.openHead()}
 	for _, o := range m.Open {
 		if last := rows[len(rows)-1]; last[0] != o.Entry {
 			rows = append(rows, make([]string, len(rows[0])))

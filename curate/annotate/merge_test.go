@@ -239,36 +239,70 @@ func TestMergeNobody(t *testing.T) {
 	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,no answer,\n", string(open))
 }
 
-// TestMergeOpen: the open questions are a table, an entry a line, which goes when they are answered. A file of
-// somebody's own stays.
+// TestMergeOpen: the open questions are a table, an entry a line, which the next merge replaces, and which goes when
+// they are answered. One that somebody else wrote or changed stays.
 func TestMergeOpen(t *testing.T) {
 	r := newRound(t, said("aaaa", "L", "X")+said("bbbb", "L", "X"), said("aaaa", "H", "N")+said("bbbb", "L", "Y"))
 	to := filepath.Join(r.dir, "merged.jsonl")
-	write := func() string {
+	merge := func() (string, error) {
 		m, err := Merge(t.Context(), r.Merging)
 		testkit.OK(t, err)
 		name, err := m.Write(t.Context(), to)
-		testkit.OK(t, err)
-		return filepath.Base(name)
+		return filepath.Base(name), err
 	}
-	testkit.Same(t, "what is written", "merged.open.csv", write())
-	open, err := os.ReadFile(OpenName(to))
-	testkit.OK(t, err)
-	testkit.Same(t, "the open questions", "id,batch,mood,tags\naaaa,,A1: L; A2: H,A1: X; A2: N\nbbbb,,,A1: X; A2: Y\n",
-		string(open))
+	write := func() string {
+		name, err := merge()
+		testkit.OK(t, err)
+		return name
+	}
+	const table = "id,batch,mood,tags\naaaa,,A1: L; A2: H,A1: X; A2: N\nbbbb,,,A1: X; A2: Y\n"
+	const other = "id,batch,mood,tags\nbbbb,2,no answer,\ncccc,,A12: H,A2: X|Y; A3: no label\n"
+	for _, earlier := range []string{"", table, other} {
+		if earlier != "" {
+			r.write("merged.open.csv", earlier)
+		}
+		testkit.Same(t, "what is written", "merged.open.csv", write())
+		open, err := os.ReadFile(OpenName(to))
+		testkit.OK(t, err)
+		testkit.Same(t, "the open questions", table, string(open))
+	}
 	if _, err := os.Stat(to); err == nil {
 		t.Error("a manifest with open questions")
 	}
+	notes := []string{
+		"",
+		"my notes\n",
+		strings.ReplaceAll(table, "\n", ",decided\n"),
+		strings.Replace(table, "A1: L; A2: H", "L", 1),
+		strings.Replace(table, "A1: L; A2: H", "A1: L; A2: H; both now say L", 1),
+		strings.Replace(table, "A1: L; A2: H", "A1: L, sure", 1),
+		strings.Replace(table, "bbbb,,,", "bbbb,,L,", 1),
+		table + "the rest is for Monday\n",
+	}
+	stays := func(text string) {
+		t.Helper()
+		if there, err := os.ReadFile(OpenName(to)); string(there) != text || err != nil {
+			t.Errorf("of a file of somebody's own, %q, is left %q, %v", text, there, err)
+		}
+	}
+	for _, text := range notes {
+		r.write("merged.open.csv", text)
+		const want = "merged.open.csv is not as annotate merge wrote it"
+		if _, err := merge(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("over %q: %v", text, err)
+		}
+		stays(text)
+	}
+	r.write("merged.open.csv", table)
 	r.Files = append(r.Files, r.write("A3.jsonl", said("aaaa", "L", "X")+said("bbbb", "L", "X")))
 	testkit.Same(t, "what is written", "merged.jsonl", write())
 	if _, err := os.Stat(OpenName(to)); err == nil {
 		t.Error("the open questions stay, although they are answered")
 	}
-	r.write("merged.open.csv", "my notes\n")
-	testkit.OK(t, os.Remove(to))
-	write()
-	if notes, err := os.ReadFile(OpenName(to)); string(notes) != "my notes\n" {
-		t.Errorf("somebody's own file is %q, %v", notes, err)
+	for _, text := range notes {
+		r.write("merged.open.csv", text)
+		write()
+		stays(text)
 	}
 }
 
