@@ -45,6 +45,7 @@ type auditFlags struct {
 	html       string
 	noRecord   bool
 	details    bool
+	force      bool
 	statement  string
 	sign       string
 	checked    string // a statement
@@ -78,6 +79,7 @@ func (c *command) auditCommand() *cobra.Command {
 	flags.StringVar(&f.log, "log", "", "")
 	flags.BoolVar(&f.details, "details", false, "")
 	flags.BoolVar(&f.noRecord, "no-record", false, "")
+	flags.BoolVar(&f.force, "force", false, "")
 	flags.StringVar(&f.columns.ID, "id-column", "", "")
 	flags.StringVar(&f.columns.PHash, "phash-column", "", "")
 	for _, name := range []string{"checkpoint", "html", "statement"} {
@@ -105,6 +107,16 @@ func (f *auditFlags) check(cmd *cobra.Command, args []string) error {
 		return usageError("--sign needs --statement FILE, which it signs")
 	case f.stamp.url != "" && f.statement == "":
 		return usageError("--timestamp needs --statement FILE, which it stamps")
+	case f.force && f.statement == "" && f.html == "":
+		return usageError("--force needs a file to write over: --statement FILE or --html FILE")
+	}
+	named := map[string]string{filepath.Clean(f.checkpoint): "--checkpoint"}
+	for _, file := range f.reports() {
+		name := filepath.Clean(file.name)
+		if other := named[name]; other != "" && file.name != "" {
+			return usageError("%s and %s both write %s; give each a file of its own", other, file.flag, file.name)
+		}
+		named[name] = file.flag
 	}
 	return nil
 }
@@ -207,11 +219,16 @@ func (f *auditFlags) earlier() ([]byte, error) {
 	signature, stamp := f.statement+manifest.SignatureSuffix, f.statement+audit.StampSuffix
 	switch {
 	case f.statement != "" && f.sign == "" && isThere(signature):
-		return nil, usageError("--statement: %s signs the statement that is there; name another file, or sign the new one "+
-			"too, with --sign KEY", signature)
+		return nil, usageError("--statement: %s signs the statement that is there; name another file, or write over both "+
+			"with --force and --sign KEY", signature)
 	case f.statement != "" && f.stamp.url == "" && isThere(stamp):
-		return nil, usageError("--statement: %s stamps the statement that is there; name another file, or have the new one "+
-			"stamped too, with --timestamp URL", stamp)
+		return nil, usageError("--statement: %s stamps the statement that is there; name another file, or write over both "+
+			"with --force and --timestamp URL", stamp)
+	}
+	for _, file := range f.reports() {
+		if err := newFile(file.flag, file.name, f.force); err != nil {
+			return nil, err
+		}
 	}
 	since, err := readCheckpoint("--since", f.since)
 	if err != nil || f.checkpoint == "" || !isThere(f.checkpoint) {
@@ -222,6 +239,21 @@ func (f *auditFlags) earlier() ([]byte, error) {
 		return since, err
 	}
 	return replaced, err
+}
+
+// A reportFile is one that an audit writes beside the checkpoint, which is replaced by a rule of its own.
+type reportFile struct{ flag, name string }
+
+// reports are the files that the audit writes: each may be the only proof of what an earlier one found.
+func (f *auditFlags) reports() []reportFile {
+	files := []reportFile{{"--html", f.html}, {"--statement", f.statement}}
+	if f.sign != "" {
+		files = append(files, reportFile{"--statement", f.statement + manifest.SignatureSuffix})
+	}
+	if f.stamp.url != "" {
+		files = append(files, reportFile{"--statement", f.statement + audit.StampSuffix})
+	}
+	return files
 }
 
 // isThere reports whether there is something with that name.

@@ -21,8 +21,10 @@ import (
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/pipeline"
+	"rehydrate/pipeline/copies"
 	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 	"rehydrate/report"
 )
@@ -219,8 +221,8 @@ func valued(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// writesOutside refuses what a command is to write into a workspace, and a file into a folder that is not there: hours
-// later it would be found out too late.
+// writesOutside refuses what a command is to write into a workspace, and a file in a release, in a registered copy or
+// in a folder that is not there: hours later it would be found out too late.
 func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := f.Value.String()
@@ -237,6 +239,7 @@ func (c *command) writesOutside(cmd *cobra.Command) (err error) {
 			if cmd.Parent().Name() != "tombstones" { // which writes over no other list than one of tombstones
 				err = cmp.Or(err, keepsRelease("--"+f.Name, name))
 			}
+			err = cmp.Or(err, c.outsideCopies(cmd, "--"+f.Name, name))
 		}
 	})
 	return err
@@ -250,6 +253,21 @@ func keepsRelease(flag, file string) error {
 		return nil
 	}
 	return usageError("%s %s is a file of the release %s: name another place", flag, file, dir)
+}
+
+// outsideCopies refuses a file in a registered copy, which has no others than the register says. Of a workspace that
+// cannot be opened the command itself speaks.
+func (c *command) outsideCopies(cmd *cobra.Command, flag, file string) error {
+	if cmd.Flag("workspace") == nil {
+		return nil
+	}
+	copied, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (string, error) {
+		return copies.Around(cmd.Context(), ws, file)
+	})
+	if err != nil || copied == "" {
+		return nil
+	}
+	return usageError("%s %s lies in %s, a registered copy of the dataset; name a place outside it", flag, file, copied)
 }
 
 // outsideWorkspace refuses a file that lies in the workspace, or in any other.
@@ -295,14 +313,14 @@ func (f *pageFlags) register(cmd *cobra.Command) {
 }
 
 // check refuses a file that is there, before anything is computed.
-func (f pageFlags) check() error {
-	if f.file == "" {
+func (f pageFlags) check() error { return newFile("--"+f.flag, f.file, f.force) }
+
+// newFile refuses a file that is there, unless --force says to write over it.
+func newFile(flag, file string, force bool) error {
+	if force || !isThere(file) {
 		return nil
 	}
-	if _, err := os.Lstat(f.file); err == nil && !f.force {
-		return usageError("--%s %s exists; name another file, or write over it with --force", f.flag, f.file)
-	}
-	return nil
+	return usageError("%s %s exists; name another file, or write over it with --force", flag, file)
 }
 
 // write writes the page, if one was asked for. It names no entry: a purge has nothing to take out of it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +38,8 @@ func (c *command) labelsSplit(ctx context.Context, path string, f splitFlags) er
 		return err
 	}
 	// Refused now, not after minutes of splitting.
-	if _, err := os.Lstat(f.out); err == nil && !f.force {
-		return usageError("--out %s exists; name another file, or write over it with --force", f.out)
+	if err := newFile("--out", f.out, f.force); err != nil {
+		return err
 	}
 	split, err := study.Divide(ctx, path, shares, f.seed)
 	if err != nil {

@@ -46,14 +46,20 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 	of := f.study
 	given := of.features+of.by+of.decides+of.split != "" || len(of.annotators)+len(of.scores)+len(of.models) > 0
 	switch {
-	case of.release == "" && (given || f.force):
-		return usageError("--annotators, --decides, --features, --by, --scores, --model, --split and --force need --release RELEASE")
+	case of.release == "" && given:
+		return usageError("--annotators, --decides, --features, --by, --scores, --model and --split need --release RELEASE")
 	case of.release != "" && (f.thumbnails || f.texts):
 		return usageError("the page of --release shows no post; leave --thumbnails and --texts out")
 	case of.release != "" && f.out == "":
 		return usageError("--release needs --out FILE, such as study.html")
 	case of.release != "":
 		return c.writeStudy(ctx, of, pageFlags{"out", f.out, f.force})
+	}
+	if f.out == "" && f.force {
+		return usageError("--force needs --out FILE: without it, report.html in the workspace is replaced anyway")
+	}
+	if err := newFile("--out", f.out, f.force); err != nil {
+		return err
 	}
 	if f.out == "" && (f.thumbnails || f.texts) {
 		return usageError("--thumbnails and --texts need --out FILE, outside the workspace: rehydrate purge could not remove posts from the report")

@@ -176,6 +176,21 @@ func copyPath(name string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
+// Around returns the path of the registered copy that a file lies in, or would; "" for none.
+func Around(ctx context.Context, ws *workspace.Workspace, name string) (string, error) {
+	name, err := copyPath(name)
+	if err != nil {
+		return "", err
+	}
+	copies, err := ws.Copies(ctx)
+	for _, c := range copies {
+		if state.StateOfCopy(c) != state.CopyClosed && inside(name, c.Path) {
+			return c.Path, err
+		}
+	}
+	return "", err
+}
+
 // inside reports whether a path is the folder or below it.
 func inside(name, folder string) bool {
 	rel, err := filepath.Rel(folder, name)
