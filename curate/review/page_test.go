@@ -230,6 +230,47 @@ func TestChange(t *testing.T) {
 		`{"care":false,"id":"`+b+`","mood":"H","status":"answered","tags":["X"]}`+"\n", string(body), err)
 }
 
+// TestReopened: who opens the page again after somebody else changed the answers continues from theirs.
+func TestReopened(t *testing.T) {
+	p := newPage(t)
+	a, b, c := p.order[0], p.order[1], p.order[2]
+	p.do("answer", chosen(a, "L", "X"), "")
+	first := p.server
+	p.open()
+	second := p.server
+	p.do("answer", chosen(b, "L", "X"), "")
+	p.server = first
+	p.do("back", `{"id":"`+a+`"}`, "")
+	p.do("answer", chosen(a, "H", "X"), "somebody else changed "+p.Answers+": close this page, and open it again")
+	opened := func(code int, want string) {
+		t.Helper()
+		if got, text, _ := p.ask(http.MethodGet, "", "", nil); got != code || !strings.Contains(text, want) {
+			t.Errorf("the page is %d %s, want %d and %q", got, text, code, want)
+		}
+	}
+	opened(http.StatusOK, "<!doctype html>")
+	now := p.do("state", "", "")
+	testkit.Same(t, "the next image", c, now.Post.ID)
+	testkit.Same(t, "what is done", []string{a, b}, now.Done)
+	p.do("answer", chosen(c, "H", "Y"), "")
+	// An image that was gone back to is still shown to who opens the page, where nobody else changed the answers.
+	p.do("back", `{"id":"`+b+`"}`, "")
+	opened(http.StatusOK, "<!doctype html>")
+	testkit.Same(t, "gone back to", b, p.do("state", "", "").Post.ID)
+	p.server = second
+	p.do("undo", "", "somebody else changed")
+	whole, err := os.ReadFile(p.Answers)
+	testkit.OK(t, err, os.WriteFile(p.Answers, append(whole, "what is this\n"...), 0o600))
+	opened(http.StatusConflict, "line 4: it is not an answer of this page")
+	p.do("undo", "", "somebody else changed")
+	testkit.OK(t, os.WriteFile(p.Answers, whole, 0o600))
+	opened(http.StatusOK, "<!doctype html>")
+	p.do("undo", "", "")
+	body, err := os.ReadFile(p.Answers)
+	testkit.Same(t, "the answers", `{"care":false,"id":"`+a+`","mood":"L","status":"answered","tags":["X"]}`+"\n"+
+		`{"care":false,"id":"`+b+`","mood":"L","status":"answered","tags":["X"]}`+"\n", string(body), err)
+}
+
 // TestPageRefuses: what is no answer changes nothing, and says why.
 func TestPageRefuses(t *testing.T) {
 	p := newPage(t, 1)

@@ -9,6 +9,7 @@
 package review
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -164,9 +165,9 @@ var files embed.FS
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	at := "/" + s.token + "/"
-	for path, name := range map[string]string{"{$}": "review.html", "review.css": "review.css", "review.js": "review.js",
-		"icon.svg": "icon.svg"} {
-		mux.HandleFunc("GET "+at+path, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
+	mux.HandleFunc("GET "+at+"{$}", s.page)
+	for _, name := range []string{"review.css", "review.js", "icon.svg"} {
+		mux.HandleFunc("GET "+at+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
 	}
 	mux.HandleFunc("GET "+at+"scheme", func(w http.ResponseWriter, _ *http.Request) { give(w, s.Scheme.Categories, nil) })
 	mux.HandleFunc("GET "+at+"image/{id}/{image}", s.image)
@@ -178,6 +179,21 @@ func (s *Server) routes() http.Handler {
 		s.answerWith(w, r, func(*http.Request) error { s.rested = s.Now(); return nil })
 	})
 	return mux
+}
+
+// page gives the page to somebody who opens it, with the answers that are in the file by then.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	there, err := openJournal(s.Answers, s.Scheme)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	if !bytes.Equal(there.bytes, s.journal.bytes) {
+		s.journal, s.again = there, nil
+	}
+	http.ServeFileFS(w, r, files, "review.html")
 }
 
 // contentPolicy lets the page load its own files, and nothing else anything.
