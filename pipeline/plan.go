@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"math"
@@ -161,7 +162,7 @@ func (r *run) upcoming(ctx context.Context, o workspace.Select) iter.Seq2[worksp
 			yield(workspace.Record{}, err)
 			return
 		}
-		if b.ReleaseDigest == r.Release.Digest && b.ManifestDigest == r.Release.ManifestDigest { // it is loaded
+		if r.isLoaded(b) {
 			r.Workspace.Records(ctx, o)(yield)
 			return
 		}
@@ -362,6 +363,28 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 
 // supposeLost are the entries whose image repair would find missing and not find in the dataset.
 func (r *run) supposeLost(ctx context.Context, plan *PurgePlan) (map[manifest.Key]bool, error) {
+	missing, err := r.supposeMissing(ctx)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	if r.spent {
+		plan.Lost = len(missing)
+	}
+	lost := map[manifest.Key]bool{}
+	for k := range missing {
+		lost[k] = true
+	}
+	err = r.findInDataset(ctx, slices.Collect(maps.Keys(missing)), func(k manifest.Key, body []byte) error {
+		if state.SHA256(body) == missing[k] {
+			delete(lost, k)
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// supposeMissing are the digests of the images that repair would find missing, by entry. The error is that of repair.
+func (r *run) supposeMissing(ctx context.Context) (map[manifest.Key]string, error) {
 	a, err := r.Workspace.Astray(ctx)
 	if err != nil || len(a.Missing) == 0 {
 		return nil, err
@@ -372,34 +395,86 @@ func (r *run) supposeLost(ctx context.Context, plan *PurgePlan) (map[manifest.Ke
 		return nil, err
 	}
 	a.Missing = slices.DeleteFunc(a.Missing, func(k manifest.Key) bool { return erased.HasRow(k.String()) })
-	lost, digests := map[manifest.Key]bool{}, map[manifest.Key]string{}
+	missing := map[manifest.Key]string{}
 	for _, k := range a.Missing {
-		lost[k] = true
+		missing[k] = ""
 	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		_, isMissing := missing[rec.Key]
 		switch {
 		case err != nil:
 			return nil, err
 		case rec.Image == nil:
-		case lost[rec.Key]:
-			digests[rec.Key] = rec.Image.SHA256
+		case isMissing:
+			missing[rec.Key] = rec.Image.SHA256
 		case erased.HasRow(rec.Key.String()):
 			a.Images--
 		}
 	}
-	if err := r.allowMissing(a); err != nil {
-		return nil, err
+	return missing, r.allowMissing(a)
+}
+
+// CheckRun says why Run would not begin in Config.Workspace, as far as that shows by reading: a symbolic link in it,
+// another release, a manifest without many of the stored images, damaged tombstones, or many images that are missing.
+// The workspace need not be locked.
+func CheckRun(ctx context.Context, c Config) error { return newRun(c).check(ctx, (*run).supposeLoad) }
+
+// CheckRecheck is CheckRun for Recheck, which leaves a changed manifest to the next run.
+func CheckRecheck(ctx context.Context, c Config) error {
+	return newRun(c).check(ctx, func(*run, context.Context) error { return nil })
+}
+
+func (r *run) check(ctx context.Context, load func(*run, context.Context) error) error {
+	if err := r.Workspace.CheckLinks(ctx); err != nil {
+		return err
 	}
-	if r.spent {
-		plan.Lost = len(a.Missing)
+	err := r.isBound(ctx)
+	if errors.Is(err, workspace.ErrNoWorkspace) {
+		return nil // it is empty
 	}
-	err = r.findInDataset(ctx, a.Missing, func(k manifest.Key, body []byte) error {
-		if state.SHA256(body) == digests[k] {
-			delete(lost, k)
+	if err == nil {
+		err = load(r, ctx)
+	}
+	if err == nil {
+		err = r.suppose(ctx)
+	}
+	if err == nil {
+		_, err = r.supposeMissing(ctx)
+	}
+	return err
+}
+
+// supposeLoad fails where load would because the manifest no longer names images that are stored.
+func (r *run) supposeLoad(ctx context.Context) error {
+	b, _, err := r.Workspace.Binding(ctx)
+	if err != nil || r.isLoaded(b) {
+		return err
+	}
+	left := map[manifest.Key]bool{}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return err
 		}
+		if rec.Image != nil {
+			left[rec.Key] = true
+		}
+	}
+	of := len(left)
+	for e, err := range r.entries(ctx) {
+		if err != nil {
+			return err
+		}
+		delete(left, e.Key)
+	}
+	if len(left) == 0 {
 		return nil
-	})
-	return lost, err
+	}
+	return r.allowLoss(len(left), of)
+}
+
+// isLoaded reports whether a workspace with this binding has the entries of the release as they are now.
+func (r *run) isLoaded(b workspace.Binding) bool {
+	return b.ReleaseDigest == r.Release.Digest && b.ManifestDigest == r.Release.ManifestDigest
 }
 
 // An erasing notes in a plan what of the entries a purge would erase.

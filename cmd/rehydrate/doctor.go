@@ -21,6 +21,7 @@ import (
 	"rehydrate/cmd/internal/build"
 	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/polite"
+	"rehydrate/pipeline"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
 )
@@ -42,6 +43,7 @@ type examination struct {
 	release string // empty for none
 	grant   string // its file; empty for that of the release folder
 	opened  checkedRelease
+	unread  error             // why the release could not be opened
 	parts   []console.Finding // what ocr found
 	granted bool              // a grant is in force, which names the approval
 }
@@ -62,6 +64,12 @@ func (c *command) doctorCommand() *cobra.Command {
 }
 
 func (x *examination) run(ctx context.Context) error {
+	if x.release != "" { // first, for what the workspace is to hold
+		x.opened, x.unread = x.openRelease(ctx, x.release)
+	}
+	if x.unread != nil {
+		x.release = "" // it has no policy to look at
+	}
 	var findings []console.Finding
 	sick := func(f console.Finding) bool { return !f.OK }
 	status := exitRejected // where credentials are all that is missing
@@ -88,7 +96,8 @@ func (x *examination) run(ctx context.Context) error {
 			if hint == usageHint {
 				hint = "" // help on doctor mends nothing
 			}
-			findings = append(findings, console.Finding{Name: check.name, Found: err.Error(), Hint: hint})
+			what, hint := splitHint(err.Error(), hint)
+			findings = append(findings, console.Finding{Name: check.name, Found: what, Hint: x.toType(hint)})
 		case found != "":
 			findings = append(findings, console.Finding{Name: check.name, OK: true, Found: found})
 		}
@@ -300,18 +309,35 @@ func (x *examination) space(ctx context.Context) (string, error) {
 		case !bound:
 			return x.workspace + " is empty", nil
 		}
+		if err := x.begins(ctx, ws); err != nil {
+			return "", err
+		}
 		return fmt.Sprintf("%s holds %q, layout %d", x.workspace, b.Release, workspace.Layout), nil
 	})
 }
 
-func (x *examination) releaseFiles(ctx context.Context) (found string, err error) {
-	if x.release == "" {
-		return "", nil
+// begins says why a run would not begin in the workspace, or not end well.
+func (x *examination) begins(ctx context.Context, ws *workspace.Workspace) error {
+	if err := errors.Join(ws.CheckLinks(ctx), ws.CheckLog(ctx)); err != nil {
+		return err
 	}
-	x.opened, err = x.openRelease(ctx, x.release)
+	if x.opened.Release == nil {
+		return nil
+	}
+	config, err := x.configure(ctx, x.opened, &releaseFlags{grant: x.grant}, "")
 	if err != nil {
-		x.release = "" // it has no policy to look at
-		return "", err
+		return nil // the finding of the policy says so
+	}
+	config.Workspace = ws
+	return pipeline.CheckRun(ctx, config)
+}
+
+func (x *examination) releaseFiles(context.Context) (string, error) {
+	switch {
+	case x.unread != nil:
+		return "", x.unread
+	case x.release == "":
+		return "", nil
 	}
 	return fmt.Sprintf("%s: %d entries of %d posts", x.opened.Name, x.opened.summary.Entries, x.opened.summary.Posts), nil
 }

@@ -15,7 +15,7 @@ func (c *command) recheckCommand() *cobra.Command {
 	f := runFlags{ocrFlags: ocrFlags{workers: 1}}
 	cmd := c.workspaceCommand("recheck", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
-			return c.planRun(cmd.Context(), args[0], f, pipeline.PlanRecheck,
+			return c.planRun(cmd.Context(), args[0], f, refused(pipeline.CheckRecheck, pipeline.PlanRecheck),
 				func(context.Context, pipeline.Config) string { return c.again("", dryRun) })
 		}
 		return c.recheckRelease(cmd.Context(), args[0], f)

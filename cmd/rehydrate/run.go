@@ -46,7 +46,8 @@ func (c *command) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := c.workspaceCommand("run", exactArgs(1, aRelease), func(cmd *cobra.Command, args []string) error {
 		if f.dryRun {
-			return c.planRun(cmd.Context(), args[0], f, c.planReading(f.ocrFlags), c.toRun(&f.releaseFlags))
+			return c.planRun(cmd.Context(), args[0], f, refused(pipeline.CheckRun, c.planReading(f.ocrFlags)),
+				c.toRun(&f.releaseFlags))
 		}
 		return c.doRun(cmd.Context(), args[0], f)
 	})

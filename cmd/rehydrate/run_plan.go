@@ -17,6 +17,18 @@ import (
 // A planner says what a job would ask and take.
 type planner func(context.Context, pipeline.Config) (pipeline.RunPlan, error)
 
+// refused is a plan of a job that begins, or the error with which it would not.
+func refused(check func(context.Context, pipeline.Config) error, planned planner) planner {
+	return func(ctx context.Context, config pipeline.Config) (pipeline.RunPlan, error) {
+		if config.Workspace != nil {
+			if err := check(ctx, config); err != nil {
+				return pipeline.RunPlan{}, err
+			}
+		}
+		return planned(ctx, config)
+	}
+}
+
 // planReading is pipeline.PlanRun by the OCR engine that the run would use, which decides what is read again. A plan needs
 // no ocr program: where there is none, it says nothing of the engine.
 func (c *command) planReading(f ocrFlags) planner {
@@ -50,15 +62,8 @@ func (c *command) planRun(
 		return err
 	}
 	c.sayList(config, &f.releaseFlags)
-	config.Workers, config.Retry = f.workers, f.retry
+	config.Workers, config.Retry, config.ConfirmRemovals = f.workers, f.retry, f.confirmRemovals
 	plan, err := reading(ctx, c, func(ws *workspace.Workspace) (pipeline.RunPlan, error) {
-		b, bound, err := ws.Binding(ctx)
-		if err == nil && bound && b.Release != config.Release.Name {
-			err = &workspace.OtherRelease{Have: b.Release, Want: config.Release.Name}
-		}
-		if err != nil {
-			return pipeline.RunPlan{}, err
-		}
 		config.Workspace = ws
 		return planned(ctx, config)
 	})

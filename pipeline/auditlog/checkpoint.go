@@ -87,15 +87,18 @@ func NewKey() (*Key, error) {
 	return ParseKey([]byte(private + "\n" + public + "\n"))
 }
 
-// ParseKey reads what Encode returns.
+// ErrKey begins the error of a key that is damaged.
+var ErrKey = errors.New("read the key of the audit log")
+
+// ParseKey reads what Encode returns. Its error is ErrKey.
 func ParseKey(text []byte) (*Key, error) {
 	lines := strings.Split(string(text), "\n")
 	if len(lines) != 3 || lines[2] != "" {
-		return nil, errors.New("read the key of the audit log: it is not a private and a public line")
+		return nil, fmt.Errorf("%w: it is not a private and a public line", ErrKey)
 	}
 	signer, err := note.NewSigner(lines[0])
 	if err != nil {
-		return nil, fmt.Errorf("read the key of the audit log: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	// The key is tried before anything is signed with it: its halves may come from two keys.
 	verifier, err := note.NewVerifier(lines[1])
@@ -103,7 +106,7 @@ func ParseKey(text []byte) (*Key, error) {
 		err = errors.New("its two lines are not halves of one key")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the key of the audit log: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return &Key{signer: signer, private: lines[0], public: lines[1]}, nil
 }

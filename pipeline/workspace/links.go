@@ -31,6 +31,14 @@ func CheckFolders(ctx context.Context, root *os.Root) error {
 	return checkLinks(ctx, root, ".", func(name string) bool { return path.Dir(name) == imagesName })
 }
 
+// CheckLinks fails with *Linked where a command that writes would, because there is a symbolic link in the workspace.
+func (w *Workspace) CheckLinks(ctx context.Context) error {
+	if err := CheckFolders(ctx, w.root); err != nil {
+		return err
+	}
+	return w.CheckImages(ctx)
+}
+
 // CheckImages fails with *Linked if one of the image files is a symbolic link.
 func (w *Workspace) CheckImages(ctx context.Context) error {
 	err := checkLinks(ctx, w.root, imagesName, func(string) bool { return false })

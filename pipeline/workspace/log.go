@@ -355,6 +355,26 @@ func (w *Workspace) copiesBehind(ctx context.Context, lost []LostCopy) ([]LostCo
 	return nil, err
 }
 
+// CheckLog says why the next command that writes could not publish its records: the log or its key is damaged. A log
+// that came from a backup is not.
+func (w *Workspace) CheckLog(ctx context.Context) error {
+	text, err := w.LogKey()
+	if err == nil {
+		_, err = auditlog.ParseKey(text)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the next command makes one
+		return err
+	}
+	log, err := w.openOtherLog(ctx)
+	if err == nil {
+		_, err = log.Root(ctx, log.Size())
+	}
+	if errors.Is(err, auditlog.ErrNoLog) {
+		return nil
+	}
+	return w.explain(ctx, err)
+}
+
 // openOtherLog opens a log that may be of another age than state.db, and is not damaged for that.
 func (w *Workspace) openOtherLog(ctx context.Context) (*auditlog.Log, error) {
 	return auditlog.Open(ctx, auditStore{w}, func(ctx context.Context) (auditlog.Known, error) {

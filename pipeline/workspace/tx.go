@@ -270,9 +270,10 @@ func Unread(err error) bool {
 	return ok && !errors.Is(e, fs.ErrNotExist) && e != syscall.ENOTDIR
 }
 
-// NotWhole reports whether err says that state.db or the log is not as a command left it.
+// NotWhole reports whether err says that state.db, the log or its key is not as a command left it.
 func NotWhole(err error) bool {
-	return hasCode(err, sqlite3.SQLITE_CORRUPT) || errors.As(err, new(*auditlog.Broken))
+	return hasCode(err, sqlite3.SQLITE_CORRUPT) || errors.As(err, new(*auditlog.Broken)) ||
+		errors.Is(err, auditlog.ErrKey)
 }
 
 // NotOpened reports whether err says that state.db could not be opened.
