@@ -41,15 +41,19 @@ func (m *Images) Key(key Key, fields iter.Seq2[string, Cell], at Problem) (Key, 
 		switch {
 		case !ok:
 		case named != "" && n != key.Image:
-			at.Message = fmt.Sprintf("%s names image %d of post %s, and %s image %d",
-				named, key.Image, key.ID, table.Quote(name), n)
-			at.Hint = "keep one of them, or correct it"
+			at.Message, at.Hint = twoImages(named, key, name, n)
 			return key, &at
 		default:
 			key.Image, named = n, table.Quote(name)
 		}
 	}
 	return key, nil
+}
+
+// twoImages says that one field of a row names the image of the key, and a column image n of the same post.
+func twoImages(named string, key Key, column string, n int) (message, hint string) {
+	return fmt.Sprintf("%s names image %d of post %s, and %s image %d",
+		named, key.Image, key.ID, table.Quote(column), n), "keep one of them, or correct it"
 }
 
 // read gives the number in a cell; false for none.

@@ -299,9 +299,14 @@ func (d *decoder) entry(cells []Cell) Entry {
 	e := Entry{Split: DefaultSplit, Labels: make([][]int, len(d.categories))}
 	number, numbered := d.cutNumber(cells) // before the id is read, which would refuse it
 	e.ID = d.id(cells)
-	e.Image = d.image(cells)
-	if numbered {
-		e.Image = number
+	image, said := d.image(cells)
+	if !numbered {
+		number = image
+	}
+	e.Image = number
+	if said && image != number {
+		message, hint := twoImages("the id", e.Key, d.columns[FieldImage.String()], image)
+		d.report(d.fields[FieldImage], message, hint)
 	}
 	if i := d.fields[FieldSplit]; i >= 0 {
 		e.Split = d.split(i, cells)
@@ -464,16 +469,17 @@ func (d *decoder) subreddit(cells []Cell) string {
 	return strings.Clone(Subreddit(parts[1]))
 }
 
-func (d *decoder) image(cells []Cell) int {
+// image reads the number of the image; false where the cell says none.
+func (d *decoder) image(cells []Cell) (n int, ok bool) {
 	i := d.fields[FieldImage]
 	text, _ := d.plainText(i, cells)
-	n, isNumber := ParseImage(text)
-	if text != "" && !isNumber {
+	n, ok = ParseImage(text)
+	if text != "" && !ok {
 		d.report(i, fmt.Sprintf("%s is not the number of an image", table.Quote(text)),
 			"it is the image's place in the post's "+
 				`gallery, from 0; for a column of something else write image = "" under [columns] of release.toml (rehydrate init makes one)`)
 	}
-	return n
+	return n, ok
 }
 
 func (d *decoder) split(i int, cells []Cell) string {
