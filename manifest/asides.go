@@ -132,7 +132,9 @@ var (
 		`(?:errors?|exception)(?: ?(?:message|code))?$`)
 	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)` +
 		`(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
-	ofRequests = regexp.MustCompile(`^status$|\b(?:http|https|response|request|api|server|call)\b`)
+	// Names of columns whose numbers are statuses of HTTP: a marital_status can have numbers of its own.
+	ofRequests = regexp.MustCompile(`^(?:status|state|outcome)$|\b(?:http|https|response|request|api|server|call|` +
+		`llm|model|prediction|completion|answer|assignment|annotation|result|run|job|task|batch)\b`)
 	// An error of these kinds is one in the post, or in a measurement.
 	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|` +
 		`factual|standard|std|mean|absolute|squared|rounding) errors?$`)
@@ -193,7 +195,11 @@ func sayingOf(column string) saying {
 // case.
 var unanswered = []string{"draft", "discard", "pending", "skip", "reject", "ignore", "returned", "timedout",
 	"awaitingreview", "inprogress", "incomplete", "unfinished", "queued", "running", "empty", "notjson", "unknownlabel",
-	"toolarge", "notasked", "noanswer", "unanswered"}
+	"toolarge", "notasked", "noanswer", "unanswered", "ratelimit", "ratelimited", "ratelimitexceeded", "quotaexceeded",
+	"toomanyrequests", "throttled", "overloaded", "badrequest", "internalservererror", "badgateway", "serviceunavailable"}
+
+// httpStatus is a failure's status of HTTP that says so: HTTP 500, HTTP/1.1 429 Too Many Requests.
+var httpStatus = regexp.MustCompile(`(?i)^http(?:/[0-9.]+)?[ _:-]*[45][0-9]{2}\b`)
 
 // unansweredWords are words of which one says so beside any others, as in parse_error.
 var unansweredWords = []string{"discarded", "skipped", "rejected", "ignored", "excluded", "invalid", "timeout",
@@ -261,9 +267,11 @@ func StateNamed(column string) bool { return sayingOf(column) == byState }
 // IsUnanswered reports whether a state is that of an answer that was not given, or was taken back.
 func IsUnanswered(state string) bool {
 	words := value.Words(state)
-	denied := slices.ContainsFunc(words, func(w string) bool { return slices.Contains(denials, w) })
-	return slices.Contains(unanswered, stateLetters(state)) || len(words) < 4 && !denied &&
-		slices.ContainsFunc(words, func(w string) bool { return slices.Contains(unansweredWords, w) })
+	isIn := func(list []string) func(string) bool {
+		return func(w string) bool { return slices.Contains(list, w) }
+	}
+	return slices.Contains(unanswered, stateLetters(state)) || httpStatus.MatchString(state) ||
+		len(words) < 4 && slices.ContainsFunc(words, isIn(unansweredWords)) && !slices.ContainsFunc(words, isIn(denials))
 }
 
 // IsAnswered reports whether a state is that of an answer that was given.
