@@ -112,13 +112,17 @@ func (d data) countOf(fates ...manifest.Fate) int { return d.Count(manifest.Outc
 func (d data) Strip() []page.Figure {
 	kept := d.Count(manifest.Kept)
 	retry := d.countOf(manifest.FateRetry)
+	filtered := page.Figure{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"}
+	if d.Flagged > 0 {
+		filtered.Label += fmt.Sprintf(", %d kept and marked", d.Flagged)
+	}
 	figures := []page.Figure{
 		{Value: fmt.Sprintf("%d of %d", kept, d.Entries), Label: "kept", Tone: page.Good, Section: "funnel"},
 		{Value: fmt.Sprintf("%d + %d", d.countOf(manifest.FateDeleted), d.countOf(manifest.FateUnavailable)),
 			Label: "deleted + unavailable", Section: "funnel"},
 		{Value: strconv.Itoa(d.countOf(manifest.FateLost, manifest.FateNotAllowed)), Label: "image lost, or not allowed",
 			Section: "funnel"},
-		{Value: strconv.Itoa(d.countOf(manifest.FateFiltered)), Label: "filtered", Section: "funnel"},
+		filtered,
 		{Value: strconv.Itoa(retry), Label: "to retry", Tone: page.Open.If(retry), Section: "retry"},
 	}
 	if kept == 0 {
@@ -161,20 +165,37 @@ var steps = []struct {
 	{"nothing is left to retry", "to retry", manifest.OutcomesOf(manifest.FateRetry)},
 	{"it is English or without text", "not English or unreadable",
 		slices.DeleteFunc(manifest.OutcomesOf(manifest.FateFiltered), isDuplicate)},
-	{"it is no near-duplicate: kept", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},
+	{"it is no near-duplicate", "near-duplicate", []manifest.Outcome{manifest.Duplicate}},
 }
 
 func isDuplicate(o manifest.Outcome) bool { return o == manifest.Duplicate }
 
-// Funnel is the chart of what is left after each step.
+// marked counts the kept entries that a filter marked with one of the outcomes (flag mode).
+func (d data) marked(outcomes ...manifest.Outcome) (n int) {
+	for _, c := range d.Reasons {
+		if c.Outcome == manifest.Kept && slices.Contains(outcomes, manifest.Outcome(c.Reason)) {
+			n += c.Entries
+		}
+	}
+	return n
+}
+
+// Funnel is the chart of what is left after each step. An entry that a filter marked is lost at the filter's step, as
+// it would be in a dataset without marks, and is in the dataset all the same.
 func (d data) Funnel() page.Chart {
 	left, all := d.Entries, []int{d.Entries}
 	c := page.Counts{Caption: "Entries left after each stage", Of: "stage", Series: []string{"entries"},
 		Groups: []page.Group{{Label: "in the manifest", Counts: all, All: all}}}
 	for _, s := range steps {
-		left -= d.Count(s.lost...) // every outcome but kept is lost at one step
+		left -= d.Count(s.lost...) + d.marked(s.lost...) // every outcome but kept is lost at one step
 		c.Groups = append(c.Groups, page.Group{Label: s.left, Counts: []int{left}, All: all})
 	}
+	if d.Flagged == 0 {
+		c.Groups[len(c.Groups)-1].Label += ": kept"
+		return c.Bars()
+	}
+	c.Groups = append(c.Groups, page.Group{Label: "kept, with those that the filters marked",
+		Counts: []int{d.Count(manifest.Kept)}, All: all})
 	return c.Bars()
 }
 
