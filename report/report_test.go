@@ -408,7 +408,7 @@ func writeReread(t *testing.T, d RereadPage) string {
 func rereadWith(text string) RereadPage {
 	kept, other := state.Conclusion{Outcome: manifest.Kept}, state.Conclusion{Outcome: manifest.Outcome(text)}
 	return RereadPage{Tool: text, Made: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Reread: state.Reread{
-		Summary: state.Summary{Release: text}, Read: 7, Gained: 3, Lost: 1,
+		Summary: state.Summary{Release: text, Masked: state.Masked{Names: 1}}, Read: 7, Gained: 3, Lost: 1,
 		Texts: []state.TextChange{{ID: "few001", Gained: []string{text, "HOMEWORK", "now"}, Lost: []string{text}},
 			{ID: text}},
 		Outcomes: []state.OutcomeChange{{ID: "few001", Old: other, New: kept}, {ID: "few002", Old: other, New: kept},
@@ -419,7 +419,8 @@ func rereadWith(text string) RereadPage {
 // for a harmless one.
 func TestReread(t *testing.T) {
 	plain, evil := writeReread(t, rereadWith("plain")), writeReread(t, rereadWith(hostile))
-	for _, want := range []string{"Read again: 7 images. Changed texts: 2; words gained 3, lost 1. Entries with another outcome: 3.",
+	for _, want := range []string{"Read again: 7 images. Changed texts: 2; words gained 3, lost 1. " +
+		"A text in which only names were masked counts as unchanged. Entries with another outcome: 3.",
 		"few001 plain plain HOMEWORK now", "before now entries plain kept 2 kept plain 1", "few002 plain kept",
 		"Made 2026-01-02 03:04 UTC", "delete it when it has been read"} {
 		if !strings.Contains(words(plain), want) {
