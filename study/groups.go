@@ -209,6 +209,8 @@ func OtherText(c OtherColumn) string {
 		return "it has no value at all"
 	case c.Thousands:
 		return fmt.Sprintf("on line %d a point that may part thousands, for other numbers have a decimal comma", c.Line)
+	case c.Large:
+		return fmt.Sprintf("on line %d a number too large to compute with exactly (integers only up to 2^53)", c.Line)
 	}
 	return fmt.Sprintf("a text on line %d", c.Line)
 }

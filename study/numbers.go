@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rehydrate/labels"
@@ -44,6 +45,7 @@ type OtherColumn struct {
 	Line int    `json:"line"` // 0 for a column without any value
 	// Thousands is true for numbers whose points may part thousands, because others of the file have a decimal comma.
 	Thousands bool   `json:"thousands,omitempty"`
+	Large     bool   `json:"large,omitempty"`  // there is a number that is not computed with: see tooLarge
 	Unread    string `json:"unread,omitempty"` // the type of a Parquet column whose values cannot be read
 }
 
@@ -148,7 +150,7 @@ func (n *numberReader) row(key manifest.Key, cells []manifest.Cell) bool {
 		}
 		v, word, ok := number(cells[i])
 		if !ok {
-			c.other, c.values = &OtherColumn{Name: n.rows.Columns()[i], Line: line}, nil
+			c.other, c.values = &OtherColumn{Name: n.rows.Columns()[i], Line: line, Large: tooLarge(cells[i])}, nil
 			continue
 		}
 		c.known = c.known || !math.IsNaN(v)
@@ -197,7 +199,7 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 		return 0, false, false
 	}
 	if v, ok := value.Number(strings.TrimSpace(c.Text)); ok {
-		return v, false, math.Abs(v) <= maxNumber
+		return v, false, !tooLarge(c)
 	}
 	text := value.Fold(c.Text)
 	switch {
@@ -211,6 +213,21 @@ func number(c manifest.Cell) (v float64, word, ok bool) {
 		return 1, true, ok
 	}
 	return 0, true, ok
+}
+
+// tooLarge reports whether a cell holds a number above maxNumber, or an integer that a float64 would round: two
+// different ones could then become equal, and have one rank.
+func tooLarge(c manifest.Cell) bool {
+	text := strings.TrimSpace(c.Text)
+	v, _ := value.Number(text) // infinite for one that no float64 holds
+	if text == "" || !value.IsDigit(text[len(text)-1]) {
+		return false
+	}
+	digits := strings.TrimLeft(strings.TrimLeft(text, "+-"), "0")
+	// Below 2^53 every integer is exact. The text of a float64 is as short as it can be, and tells it all the same.
+	isRounded := !c.Float && math.Abs(v) >= 1<<53 && value.IsDigits(digits) &&
+		strconv.FormatFloat(math.Abs(v), 'f', 0, 64) != digits
+	return math.Abs(v) > maxNumber || isRounded
 }
 
 func (n *numberReader) end() (Numbers, error) {

@@ -45,6 +45,15 @@ func TestReadNumbers(t *testing.T) {
 		{"yes.tsv", "", "post_id\ta\nabc\tTrue\nabd\tno\nabe\t\n", "a: abc=1 abd=0 abe=-"},
 		{"others.csv", "", "id,text,a,late,empty,inf,big,\nabc,a caption that is long,1,1,,1,1,\nabd,,2,oops,,inf,1e301,\n",
 			`a: abc=1 abd=2; not text (2); not late (3); not empty (0); not inf (3); not big (3)`},
+		{"large.csv", "", "id,a,b,c,d,e\nabc,9007199254740992,1,00000000000000000001,1.5e20,1\n" +
+			"abd,-9007199254740994,9007199254740993,+0123,100000000000000000000,1e309\n",
+			"a: abc=9.007199254740992e+15 abd=-9.007199254740994e+15; c: abc=1 abd=123; d: abc=1.5e+20 abd=1e+20; " +
+				"not b (3); not e (3)"},
+		{"large.csv", "", "id,a,b\nabc,1,9\nabd,9007199254740993,-inf\n",
+			`large.csv:1:0 no column of numbers was found; the columns are "id", "a", "b"; ` +
+				`"a": on line 3 a number too large to compute with exactly (integers only up to 2^53); "b": a text on line 3`},
+		{"large.jsonl", "", `{"id":"abc","a":9007199254740993,"b":9.007199254740993e15,"c":-1e301}`,
+			`b: abc=9.007199254740992e+15; not a (1); not c (1)`},
 		{"liwc.csv", "Filename", "Filename,id,WC\nabc,7,12\n", "id: abc=7; WC: abc=12"},
 		{"thousands.csv", "", "id;a;b;c\nabc;902;1,5;0.131\nabd;1.131;2,25;3.193\n",
 			"c: abc=0.131 abd=3.193; not a (3); not b (2)"},
