@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"rehydrate/dedupe"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/pictures"
 	"rehydrate/policy"
 )
@@ -49,6 +50,7 @@ type Search struct {
 	source    *pictures.Source
 	texts     *texts       // nil without a file of texts
 	textsFrom string       // where the texts come from, for people; "" for nowhere
+	textRoom  int64        // bytes of text that the column may still have
 	all       []*scanned   // by place in the source
 	groups    [][]*scanned // the kept one first, groups and members in order
 	mu        sync.Mutex   // held while Progress is called
@@ -126,7 +128,7 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 		}
 		s.texts.fit(s.source.Names, c.Path)
 	case column != "":
-		s.textsFrom = "column " + column
+		s.textsFrom, s.textRoom = "column "+column, mostText+s.source.Size
 	case s.Rule.Guard:
 		return nil, errors.New("the guard compares texts, and there are none: give them with --text or --text-column")
 	default:
@@ -140,10 +142,10 @@ func Open(ctx context.Context, c Config) (*Search, error) {
 // was. One that comes while the complete files get their names, or a kill at that time, leaves a folder without
 // groups.csv.
 func (s *Search) Find(ctx context.Context) (Summary, error) {
-	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) *scanned {
-		tokens, known := s.tokensOf(p)
+	if err := s.each(ctx, "hash", s.source.Most, func(p pictures.Picture) (*scanned, error) {
+		tokens, known, err := s.tokensOf(p)
 		s.all = append(s.all, &scanned{name: p.Name, item: dedupe.Item{Tokens: tokens}, noText: !known})
-		return s.all[p.Index]
+		return s.all[p.Index], err
 	}, s.scan); err != nil {
 		return Summary{}, err
 	}
@@ -169,12 +171,15 @@ func (s *Search) Find(ctx context.Context) (Summary, error) {
 
 // each calls do from several goroutines for the pictures of the source for which pick, called in their order, has
 // something to fill. An error ends it.
-func (s *Search) each(ctx context.Context, stage string, total int, pick func(pictures.Picture) *scanned,
+func (s *Search) each(ctx context.Context, stage string, total int, pick func(pictures.Picture) (*scanned, error),
 	do func(context.Context, pictures.Picture, *scanned) error) error {
 	done := 0
 	return s.source.Each(ctx, s.Workers, func(ctx context.Context, p pictures.Picture) func() error {
-		into := pick(p)
-		if into == nil {
+		into, err := pick(p)
+		switch {
+		case err != nil:
+			return func() error { return err }
+		case into == nil:
 			return nil
 		}
 		return func() error {
@@ -190,15 +195,28 @@ func (s *Search) each(ctx context.Context, stage string, total int, pick func(pi
 	})
 }
 
-// tokensOf are the words of a picture's text; known is false where the file of texts has none for it.
-func (s *Search) tokensOf(p pictures.Picture) (words []string, known bool) {
+// mostText is how many bytes the texts of a Parquet may have beside those of the file. Its words are all in memory,
+// where a byte of text takes up to 17, and some kilobytes of a file can repeat into gigabytes of text.
+const mostText = 4 << 20
+
+// tokensOf are the words of a picture's text; known is false where the file of texts has none for it. The error says
+// that the texts are too long in all.
+func (s *Search) tokensOf(p pictures.Picture) (words []string, known bool, err error) {
 	switch {
 	case s.Rule.ImageOnly:
-		return nil, true
+		return nil, true, nil
 	case s.texts != nil:
-		return s.texts.of(p)
+		words, known = s.texts.of(p)
+		return words, known, nil
 	}
-	return allWords(p.Text), true
+	s.textRoom -= int64(len(p.Text))
+	if s.textRoom < 0 {
+		return nil, true, &manifest.Problem{File: s.Path,
+			Message: fmt.Sprintf("the texts of %s are too long to compare: up to %s they have more than %d MB, "+
+				"and more than the file", s.textsFrom, p.Name, mostText>>20),
+			Hint: "name another column with --text-column, or compare images alone with --image-only"}
+	}
+	return allWords(p.Text), true, nil
 }
 
 // scan hashes one picture. Whatever is wrong with it is a fault; the error is the context's.

@@ -596,6 +596,33 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// TestTextBudget: texts that a small file repeats into megabytes are refused before they fill the memory, and images
+// alone are compared all the same.
+func TestTextBudget(t *testing.T) {
+	type row struct {
+		Image []byte `parquet:"image"`
+		Text  string `parquet:"ocr_text,zstd"`
+	}
+	rows := slices.Repeat([]row{{asJPEG(t, redditemu.Photo(7, 64, 64), 90), strings.Repeat("a b ", 2560)}}, 600)
+	c := config(t, writeParquet(t, rows))
+	s, err := Open(t.Context(), c)
+	if err == nil {
+		_, err = s.Find(t.Context())
+	}
+	if want := "the texts of column ocr_text are too long to compare: up to #"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("Find = %v, want %q", err, want)
+	}
+	c.Rule.ImageOnly = true
+	if s := find(t, c); s.Files != len(rows) {
+		t.Errorf("images alone: %+v", s)
+	}
+	c.Path, c.Rule.ImageOnly, c.Force = writeParquet(t, rows[:300]), false, true
+	if s := find(t, c); s.Files != 300 || s.WithText != 300 {
+		t.Errorf("as much as may be: %+v", s)
+	}
+}
+
 func FuzzTexts(f *testing.F) {
 	f.Add([]byte("file,text\na.jpg,x\n"))
 	f.Add([]byte(`{"file":"a","text":"b"}`))

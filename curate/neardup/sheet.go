@@ -79,11 +79,11 @@ func (s *Search) drawSheet(ctx context.Context, sum Summary) (contactSheet, erro
 	if sheet.Shown == 0 {
 		return sheet, nil
 	}
-	return sheet, s.each(ctx, "draw", sheet.Shown, func(p pictures.Picture) *scanned {
+	return sheet, s.each(ctx, "draw", sheet.Shown, func(p pictures.Picture) (*scanned, error) {
 		if s.all[p.Index].shown == nil {
-			return nil
+			return nil, nil
 		}
-		return s.all[p.Index]
+		return s.all[p.Index], nil
 	}, s.draw)
 }
 

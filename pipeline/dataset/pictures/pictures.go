@@ -44,6 +44,7 @@ type Source struct {
 	Skipped    int                       // files of a folder that are no pictures
 	Hidden     int                       // pictures that Without.Hidden names; of a Parquet once All was ranged over
 	TextColumn string                    // "" for none
+	Size       int64                     // of a Parquet, in bytes
 	OfDataset  bool                      // some of the pictures go when their posts are removed
 
 	images policy.Images
@@ -71,6 +72,7 @@ func Open(ctx context.Context, path string, columns Columns, images policy.Image
 	case info.IsDir():
 		err = s.openFolder(ctx, path, without)
 	case info.Mode().IsRegular():
+		s.Size = info.Size()
 		err = s.openTable(path, columns, without.Hidden)
 	default:
 		err = fmt.Errorf("%s: it is neither a folder nor a file", path)
