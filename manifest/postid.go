@@ -89,6 +89,10 @@ func parseAddress(text string) (PostID, error) {
 	}
 	path := strings.Trim(value.FoldASCII(u.Path), "/")
 	hint := "a permalink has /comments/ and then the id"
+	id, number, _ := strings.Cut(value.FoldASCII(text), "/")
+	if validID(strings.TrimPrefix(id, "t3_")) && value.IsDigits(number) {
+		hint = "the first image of a post has the post's id alone; a column image, or ID/1 in answers, names another one"
+	}
 	switch host {
 	case "redd.it":
 		// redd.it/r/NAME is a subreddit, and these words alone are pages.

@@ -89,6 +89,8 @@ func TestParsePostIDRefuses(t *testing.T) {
 		{"https://www.reddit.com/r/x/comments/abc123/t/?utm_source=x&comment_id=def4567", "permalink of a comment", ""},
 		{"https://www.reddit.com/r/x/comments/abc123/t/#thing_t1_def", "permalink of a comment", ""},
 		{"https://www.reddit.com/r/x/", "does not name a post", "/comments/"},
+		{"t3_abc123/0", "does not name a post", "the post's id alone"},
+		{"abc123/", "does not name a post", "/comments/"},
 		{"https://www.reddit.com:8443/r/x/comments/abc/", "can be read", ""},
 		{"https://u:p@www.reddit.com/r/x/comments/abc/", "can be read", ""},
 		{"file:///r/x/comments/abc/", "can be read", ""},
