@@ -166,14 +166,15 @@ func ReadJudgements(in io.Reader, file string, rules labels.ModerationRules) (la
 			out.Unjudged[key] = true
 		}
 	}
-	n++
 	err := lines.Err()
 	switch {
 	case errors.Is(err, bufio.ErrTooLong):
+		n++ // it was not read
 		return out, fail("the line is longer than 4 MiB", "keep ids and answers, leave out pictures")
 	case err != nil:
 		return out, fmt.Errorf("read %s: %w", file, err)
 	case len(out.Of) == 0:
+		n = 1 // it is about the whole file
 		return out, fail("no line has an answer", scoreForm)
 	}
 	return out, of.problems()

@@ -253,7 +253,7 @@ func TestReadJudgementsProblems(t *testing.T) {
 	const good = `{"id":"abc","flagged":true}` + "\n"
 	for text, want := range map[string]string{
 		"":                                       "no line has an answer",
-		`{"id":"abc","error":"x"}`:               "no line has an answer",
+		`{"id":"abc","error":"x"}` + "\n":        "s.jsonl:1: no line has an answer",
 		good + "[1]":                             "s.jsonl:2: the line is not a JSON object",
 		good + `{"id":"abd","flagged":"secret"}`: "s.jsonl:2: the line is not a JSON object",
 		good + `{"id":"a b","flagged":true}`:     "s.jsonl:2: the id does not name a post",
