@@ -70,6 +70,9 @@ func openJournal(path string, scheme manifest.Schema) (*journal, error) {
 		if failed == nil && slices.ContainsFunc(j.list, func(b answer) bool { return b.Key == a.Key }) {
 			failed = fmt.Errorf("%s has an answer already", a.Key)
 		}
+		if failed != nil && !bytes.HasSuffix(line, []byte("\n")) { // as a write that was cut off leaves it
+			failed = fmt.Errorf("%w; the last line is cut off: delete it, and answer its image again", failed)
+		}
 		if failed != nil {
 			return nil, fmt.Errorf("read the answers in %s, line %d: %w", path, n, failed)
 		}
