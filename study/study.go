@@ -231,6 +231,27 @@ func classesOf(schema manifest.Schema) (all []manifest.Spelling) {
 	return all
 }
 
+// oneColumnEach refuses a file with two columns that are called as one category, such as Tone and tone: which of them
+// has the answers is not for a program to say.
+func oneColumnEach(opened *manifest.Release, file string) error {
+	rows, err := opened.Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for _, c := range opened.Schema.Categories {
+		own := opened.ColumnOf(c.Name)
+		for _, other := range rows.Columns() {
+			if own == "" || manifest.FoldColumn(other) != manifest.FoldColumn(own) || opened.Uses(other) {
+				continue
+			}
+			return table.One(&manifest.Problem{File: file, Line: 1, Hint: "keep one of them, or rename the other",
+				Message: fmt.Sprintf("columns %s and %s could both be %s", table.Quote(own), table.Quote(other), c.Name)})
+		}
+	}
+	return nil
+}
+
 // readTable reads a file of answers, under the schema of a release. An image whose rows differ has no answer. An empty
 // list is the answer "no label". Cells cannot say so: where every answer would have a label, as with None or a category
 // of one, a line of empty cells is one that was skipped, and has no answer.
@@ -239,6 +260,9 @@ func readTable(ctx context.Context, file string, like *manifest.Release) (read R
 	o.Missing = read.missing
 	opened, err := manifest.OpenTable(file, like.Spelling(classesOf(like.Schema)), o)
 	if err != nil {
+		return Reading{}, userfile.Faulty(err)
+	}
+	if err := oneColumnEach(opened, file); err != nil {
 		return Reading{}, userfile.Faulty(err)
 	}
 	has := opened.Schema.Categories

@@ -401,6 +401,11 @@ func TestAgreeUnknown(t *testing.T) {
 	a, err = Agree(t.Context(), Annotations{Files: files(t, first, second)})
 	testkit.OK(t, err)
 	testkit.Same(t, "without a release", [2]int{3, 0}, [2]int{a.Pairs[0].Both, a.Unknown})
+	twice := files(t, "id,Severity,severity\nfew000,SS1,SS2\n", first)
+	_, err = Agree(t.Context(), Annotations{Files: twice, Release: gold})
+	if err == nil || !strings.Contains(err.Error(), `:1: columns "severity" and "Severity" could both be severity`) {
+		t.Errorf("two columns of one category: %v", err)
+	}
 	_, err = Agree(t.Context(), Annotations{Files: files(t, "id,severity\nother1,SS1\n", "id,severity\nother1,SS1\n"),
 		Release: gold})
 	if err == nil || !strings.Contains(err.Error(),
