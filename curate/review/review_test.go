@@ -27,8 +27,8 @@ func TestJournalRefuses(t *testing.T) {
 			"has an answer",
 		strings.Replace(answerOf(`["F1"]`, `"SS2"`), "answered", "", 1): "line 1: it is not an answer of this page",
 		answerOf(`["F1"]`, `2`): "line 1: category severity has 2, which is no label",
-		whole + whole[:20]: "line 2: it is not an answer of this page: it is not JSON; the last line is cut off: delete it, " +
-			"and answer its image again",
+		whole + whole[:20]: "line 2: it is not an answer of this page: it is not JSON; " +
+			"the last line is cut off: delete it, and answer its image again",
 		`{"id":"a b","status":"skipped"}` + "\n":          `line 1: "a b" is not a post id`,
 		`{"id":"abc","status":"skipped","care":1}` + "\n": "line 1: it is not an answer",
 		answerOf(`["F1"]`,
