@@ -260,6 +260,10 @@ func TestHeard(t *testing.T) {
 		s := w.inspect()
 		testkit.Same(t, "rows that are gone by an audit", 1, s.status.Heard)
 		testkit.Same(t, "rows that were handed out", 0, len(s.copied))
+		// The image of a duplicate is here, too.
+		s = newWorld(t, numbered(4)...).do("serve 1 p03; run; audit " + heard).ok().inspect()
+		testkit.Same(t, "rows without the duplicate", 3, len(s.rows))
+		testkit.Same(t, "images that are gone by an audit", 1, s.status.Heard)
 	}
 }
 

@@ -54,7 +54,7 @@ type Summary struct {
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
 	MassRemoval      bool             `json:"mass_removal"`         // some are withheld until they are confirmed
-	Heard            int              `json:"heard_gone,omitempty"` // rows of posts that are gone by an audit since the last job
+	Heard            int              `json:"heard_gone,omitempty"` // entries with content here that an audit heard are gone
 	WithheldSince    *time.Time       `json:"withheld_since"`       // when the first of them was found gone
 	SettleBy         *time.Time       `json:"settle_by"`            // when its content has to be erased at the latest
 	OpenCopies       int              `json:"open_copies"`          // that may hold rows that must go
@@ -172,10 +172,12 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		if t := rec.Trouble; t != nil && rec.Image != nil && t.Withheld() && !rec.Post.Withheld {
 			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
 		}
+		// What was filtered out of the dataset still has its image here.
+		if _, gone := j.heard.Applied(rec); gone &&
+			(res.Outcome == manifest.Kept || rec.Image != nil || rec.Reading != nil) {
+			s.Heard++
+		}
 		if res.Outcome == manifest.Kept { // only rows that are handed out can be too old
-			if _, gone := j.heard.Applied(rec); gone {
-				s.Heard++
-			}
 			if res.Flagged() {
 				s.Flagged++
 			}
