@@ -123,7 +123,7 @@ func newRun(c Config) *run {
 // need not remember what stands here.
 func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (state.Summary, error) {
 	began, reported := r.Now(), r.hasReport()
-	had, err := stored(ctx, r.Workspace) // before it is opened, which erases what an earlier job left
+	had, err := mayLeave(ctx, r.Workspace) // before it is opened, which erases what an earlier job left
 	if err != nil {
 		return state.Summary{}, err
 	}

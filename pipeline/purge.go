@@ -22,9 +22,9 @@ type PurgeRequest struct {
 
 // A PurgeReport is what a purge did. Lists are in manifest order, or in order of the names.
 type PurgeReport struct {
-	Asked  bool             `json:"asked"`  // Reddit was asked about every post
-	Erased []state.GonePost `json:"erased"` // posts that had an image or a text in the workspace
-	Rows   []string         `json:"rows"`   // ids of rows that left the dataset, for whatever reason
+	Asked  bool                `json:"asked"`  // Reddit was asked about every post
+	Erased []state.RemovedPost `json:"erased"` // posts that had an image or a text in the workspace, or were held back
+	Rows   []string            `json:"rows"`   // ids of rows that left the dataset, for whatever reason
 	// Successors are duplicates that can take the place of a row that went.
 	Successors []Successor `json:"successors"`
 	// Same are entries that left the workspace because they show the same picture as one that was taken down.
@@ -71,7 +71,7 @@ func Purge(ctx context.Context, c Config, q PurgeRequest) (PurgeReport, error) {
 
 // purge is Purge without the word on what is left.
 func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
-	out := PurgeReport{Asked: r.Reddit != nil, Erased: []state.GonePost{}, Rows: []string{}, Successors: []Successor{},
+	out := PurgeReport{Asked: r.Reddit != nil, Erased: []state.RemovedPost{}, Rows: []string{}, Successors: []Successor{},
 		Same: []string{}, Files: []FileChange{}, Unknown: []manifest.PostID{}, Already: []state.TombstoneEntry{},
 		Empty: []manifest.PostID{}}
 	// Before it is opened, which erases what an earlier job left.
@@ -148,7 +148,7 @@ func (r *run) finishPurge(ctx context.Context, before stock, out *PurgeReport) e
 // A stock is what a workspace has before a purge.
 type stock struct {
 	content map[manifest.PostID]bool        // posts with an image or a text
-	entries map[manifest.Key]bool           // entries with one
+	entries map[manifest.Key]bool           // those of mayLeave
 	groups  map[manifest.Key][]manifest.Key // duplicates by the entry that was kept for them
 	files   []workspace.File                // of the dataset
 	rows    map[string]bool                 // of those
@@ -163,6 +163,10 @@ func takeStock(ctx context.Context, r *run) (stock, error) {
 	}
 	for k := range s.entries {
 		s.content[k.ID] = true
+	}
+	s.entries, err = mayLeave(ctx, r.Workspace)
+	if err != nil {
+		return s, err
 	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
@@ -199,18 +203,49 @@ func stored(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bool
 	return found, nil
 }
 
-// removedOf returns the posts of those entries that must be gone, in manifest order. A post is in it once, however many
-// images it has.
-func removedOf(ctx context.Context, ws *workspace.Workspace, entries map[manifest.Key]bool,
-	gone state.GoneSet) ([]state.GonePost, error) {
-	removed, seen := []state.GonePost{}, map[manifest.PostID]bool{}
+// mayLeave returns the entries of stored, and those that are held back: the image of such a one can be lost, and copies
+// have its row.
+func mayLeave(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bool, error) {
+	found, err := stored(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := state.Withheld(ctx, ws)
+	if err != nil || waits.Empty() {
+		return found, err
+	}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return nil, err
 		}
-		post, isGone := gone.Of(rec.Key.String())
-		if isGone && entries[rec.Key] && !seen[rec.ID] {
-			removed, seen[rec.ID] = append(removed, post), true
+		if waits.HasRow(rec.Key.String()) {
+			found[rec.Key] = true
+		}
+	}
+	return found, nil
+}
+
+// removedOf returns the posts of those entries that must be gone, in manifest order. A post is in it once, however many
+// images it has.
+func removedOf(ctx context.Context, ws *workspace.Workspace, entries map[manifest.Key]bool,
+	gone state.GoneSet) ([]state.RemovedPost, error) {
+	removed, at := []state.RemovedPost{}, map[manifest.PostID]int{}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		row := rec.Key.String()
+		post, isGone := gone.Of(row)
+		if !isGone || !entries[rec.Key] {
+			continue
+		}
+		i, listed := at[rec.ID]
+		if !listed {
+			i, at[rec.ID] = len(removed), len(removed)
+			removed = append(removed, state.RemovedPost{GonePost: post})
+		}
+		if !gone.Has(rec.ID) {
+			removed[i].Rows = append(removed[i].Rows, row)
 		}
 	}
 	return removed, nil

@@ -143,8 +143,9 @@ func shares(parts map[string]int, columns int) string {
 	return text
 }
 
-// removedList counts posts that were removed, and names the first ten with the reasons; "" for none.
-func removedList(posts []state.GonePost) string {
+// removedList counts posts that were removed, and names the first ten with the reasons, of those that stay the images;
+// "" for none.
+func removedList(posts []state.RemovedPost) string {
 	if len(posts) == 0 {
 		return ""
 	}
@@ -156,7 +157,7 @@ func removedList(posts []state.GonePost) string {
 		if len(of[why]) == 0 {
 			reasons = append(reasons, why)
 		}
-		of[why] = append(of[why], string(p.ID))
+		of[why] = append(of[why], p.Names()...)
 	}
 	for i, why := range reasons {
 		reasons[i] = fmt.Sprintf("%s (%s)", strings.Join(of[why], ", "), why)
@@ -169,7 +170,7 @@ func removedList(posts []state.GonePost) string {
 }
 
 // whyRemoved says why a post was removed, in words that fit one post and several.
-func whyRemoved(p state.GonePost) string {
+func whyRemoved(p state.RemovedPost) string {
 	reasons := map[manifest.Reason]string{
 		"moderator":        "removed by moderators",
 		policy.LeftGallery: "image taken out of the gallery", policy.CrosspostParent: "original post deleted",

@@ -196,7 +196,7 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
 	t := rec.Trouble
 	res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
-	if rec.Image != nil && t.Withheld() {
+	if t.Withheld() {
 		res.Detail = withheldDetail
 	}
 	return res

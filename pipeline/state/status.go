@@ -31,9 +31,9 @@ type Summary struct {
 	Back   int     `json:"live_again,omitempty"`
 	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now; it stays
 	Before int     `json:"rows_before,omitempty"` // of the dataset, when the run began
-	// Removed are the posts whose image or text was here when the job began, and had to go; an image that left a post
-	// that stays counts as its post. In manifest order.
-	Removed []GonePost `json:"removed_now,omitempty"`
+	// Removed are the posts whose image or text was here when the job began, or that were held back, and had to go; an
+	// image that left a post that stays counts as its post. In manifest order.
+	Removed []RemovedPost `json:"removed_now,omitempty"`
 	// ReportGone says that the job deleted the workspace's report.html, which could show what had to go.
 	ReportGone bool `json:"report_removed,omitempty"`
 	// FilesMissing are files of the dataset on record that are not there.
@@ -71,6 +71,20 @@ type Summary struct {
 	Recheck          bool             `json:"recheck,omitempty"`      // the run fetched and read nothing
 	Looks            *Looks           `json:"looks,omitempty"`        // how often this run asked about posts
 	Calls            *calls.Counts    `json:"calls,omitempty"`        // all the requests that it sent
+}
+
+// A RemovedPost is a post that had to go, or that had to lose images and stays.
+type RemovedPost struct {
+	GonePost
+	Rows []string `json:"rows,omitempty"` // of these images, where the post stays
+}
+
+// Names are the id of the post, or the rows of its images where it stays.
+func (p RemovedPost) Names() []string {
+	if len(p.Rows) > 0 {
+		return p.Rows
+	}
+	return []string{string(p.ID)}
 }
 
 // Masked counts the names, addresses and numbers that were masked in the text of stored images.
@@ -169,7 +183,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			withheld[rec.ID] = true
 			s.withhold(rec.Post.GoneAt, rec.Post.Unconfirmed)
 		}
-		if t := rec.Trouble; t != nil && rec.Image != nil && t.Withheld() && !rec.Post.Withheld {
+		if t := rec.Trouble; t != nil && t.Withheld() && !rec.Post.Withheld {
 			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
 		}
 		// What was filtered out of the dataset still has its image here.

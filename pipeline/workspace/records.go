@@ -25,10 +25,12 @@ type Post struct {
 	LiveAt    time.Time // last seen live
 	AbsentAt  time.Time // first unconfirmed absence
 	Withheld  bool      // its removal waits: do not export it, do not erase it
-	GoneAt    time.Time // first found gone or absent while content was stored here, which must go in time; SetPosts sets it
-	Unseen    bool      // an image was stored since the last answer: StoreImage sets it, a live answer clears it
-	Subreddit string    // where it was made, as Reddit said while it was there; Erase forgets it
-	Told      string    // the subreddit that the manifest names; not stored by SetPosts
+	// GoneAt is when the post was first found gone or absent while content was stored here, or a copy could have it as its
+	// removal waits: that must go in time. SetPosts sets it.
+	GoneAt    time.Time
+	Unseen    bool   // an image was stored since the last answer: StoreImage sets it, a live answer clears it
+	Subreddit string // where it was made, as Reddit said while it was there; Erase forgets it
+	Told      string // the subreddit that the manifest names; not stored by SetPosts
 	// Unconfirmed says of what is Withheld that it was one of too many at once: it waits until it is confirmed or live
 	// again. Without it the end of a sweep decides.
 	Unconfirmed bool
@@ -251,7 +253,8 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 			said = append(said, t.newVerdict(ctx, p)...)
 			t.exec(ctx, `
 				INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, unseen, subreddit, gone_at)
-				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
+				  CASE WHEN ?7 > 0 OR EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?10 ELSE 0 END)
 				ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
 				  live_at = excluded.live_at, absent_at = excluded.absent_at, withheld = excluded.withheld,
 				  unseen = excluded.unseen, subreddit = excluded.subreddit,
