@@ -113,7 +113,6 @@ func (c *command) screenFuncs() template.FuncMap {
 		"comma":      func(n int) string { return humanize.Comma(int64(n)) },
 		"groups":     groupRows,
 		"percent":    percent,
-		"reasons":    reasonRows,
 		"removed":    removedList,
 		"span":       span,
 		"todos":      c.todos,

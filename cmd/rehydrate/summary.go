@@ -315,6 +315,23 @@ type statusReport struct {
 	Ended *endedReport `json:"ended,omitempty"`
 }
 
+// Rows are the lines of the table of reasons. What a run would try again is no more than away where the workspace was
+// ended.
+func (s statusReport) Rows() (rows []reasonRow) {
+	away := reasonRow{"not here", 0, "the workspace was ended"}
+	for _, row := range reasonRows(s.Reasons) {
+		if s.Ended != nil && row.Name == string(manifest.FateRetry) {
+			away.Count += row.Count
+		} else {
+			rows = append(rows, row)
+		}
+	}
+	if away.Count > 0 {
+		rows = append(rows, away)
+	}
+	return rows
+}
+
 // A runAnswer is what run prints.
 type runAnswer struct {
 	state.Summary
