@@ -108,8 +108,12 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 			report.State, report.Told = state.CopyUnfinished, ""
 			continue
 		}
-		if err := examine(ctx, c, left, at, gone, len(report.Owed) > 0, others(copies, c)); err != nil {
+		err := examine(ctx, c, left, at, gone, len(report.Owed) > 0, others(copies, c))
+		switch {
+		case err != nil:
 			report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
+		case c.Open && strings.Contains(c.Told, notThere): // it is back since the purge that said so
+			report.Told = state.NotPurged
 		}
 	}
 	return list, ctx.Err()
@@ -137,6 +141,9 @@ func examine(ctx context.Context, c workspace.Copy, left string, at look, gone s
 // errChanged is the trouble with a file that has another digest than the recorded one.
 var errChanged = errors.New("somebody changed it: put it back as it was, or delete the copy and say so with " +
 	"--destroyed; if a purge cleaned it after the backup that you restored: rehydrate export --adopt DIR --note WHO")
+
+// notThere begins what is told of a copy, or of a file of it, that is missing.
+const notThere = "it is not there any more: "
 
 // errNotThere is the trouble with a file that is missing.
 var errNotThere = errors.New("it is not there any more: moved or handed out")
