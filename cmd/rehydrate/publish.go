@@ -160,10 +160,38 @@ func publishedRows(items []publish.Item) (rows struct{ First, All [][2]string })
 
 // again is the command that was typed, with some flags more, and without others, as a shell takes it.
 func (c *command) again(more string, without ...string) string {
+	return retyped(c.args, more, without...)
+}
+
+// onRelease is the command that was typed with a workspace, or a file in it, in the place of its release, as it names
+// both.
+func (c *command) onRelease(path, within string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err = filepath.Abs(real); err == nil && real == within {
+			within = path // as it was typed
+		}
+	}
+	var args []string
+	for i := 0; i < len(c.args); i++ {
+		arg := c.args[i]
+		switch {
+		case arg == path:
+			args = append(args, "RELEASE")
+		case arg == "-w", arg == "--workspace":
+			i++ // with its value
+		case !strings.HasPrefix(arg, "-w") && !strings.HasPrefix(arg, "--workspace="):
+			args = append(args, arg)
+		}
+	}
+	return retyped(args, "-w "+shellWord(within))
+}
+
+// retyped is again for these arguments.
+func retyped(args []string, more string, without ...string) string {
 	words, after := []string{"rehydrate"}, []string{}
-	for i, arg := range c.args {
+	for i, arg := range args {
 		if arg == "--" { // behind it nothing is a flag
-			for _, rest := range c.args[i:] {
+			for _, rest := range args[i:] {
 				after = append(after, shellWord(rest))
 			}
 			break

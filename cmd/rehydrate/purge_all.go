@@ -58,6 +58,7 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		ending, err := pipeline.End(ctx, ws, c.now())
+		c.noteEnded(ctx, ws)
 		if ctx.Err() != nil {
 			return state.ErrInterrupted
 		}
@@ -71,6 +72,9 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 
 // confirms is the flag by which what was held back or planned is done.
 const confirms = "--confirm-removals"
+
+// endsAgain is the one command that takes anything out of a workspace that was ended, or of its copies.
+const endsAgain = "rehydrate purge --all " + confirms
 
 // An endPlan is what purge --all --dry-run prints.
 type endPlan struct {
@@ -111,6 +115,13 @@ func readEnded(ctx context.Context, ws *workspace.Workspace) (*endedReport, erro
 	return &endedReport{note.At, note.Unfinished}, nil
 }
 
+// noteEnded notes whether the workspace was ended: then some commands work on it no more. One that cannot be read says
+// so when the command reads it.
+func (c *command) noteEnded(ctx context.Context, ws *workspace.Workspace) {
+	ended, err := readEnded(ctx, ws)
+	c.ended = err == nil && ended != nil
+}
+
 // refuseEnded refuses a workspace that was ended. Nothing is handed out of it, also where the command that ends it was
 // killed and rows are left; and no single post is taken out: copies that could not be reached owe all their rows, which
 // only --all takes out.
@@ -123,10 +134,10 @@ func refuseEnded(ctx context.Context, ws *workspace.Workspace) error {
 	if ended.Unfinished {
 		return &problem{code: exitUsage,
 			err:  fmt.Errorf("purge --all began to end this workspace on %s, and was interrupted", on),
-			hint: "rehydrate purge --all --confirm-removals finishes it"}
+			hint: endsAgain + " finishes it"}
 	}
 	return &problem{code: exitUsage, err: fmt.Errorf("the workspace was ended on %s", on),
-		hint: "rehydrate purge --all --confirm-removals removes what was put back since, and tries again to reach the copies\n" +
+		hint: endsAgain + " removes what was put back since, and tries again to reach the copies\n" +
 			"rehydrate run RELEASE starts again"}
 }
 

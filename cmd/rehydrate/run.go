@@ -186,6 +186,7 @@ func (c *command) beginAnew(ctx context.Context, ws *workspace.Workspace, config
 	}
 	c.log.Warn("this workspace was ended by rehydrate purge --all; the run begins it anew", "ended",
 		ended.At.Format(time.DateOnly))
+	c.ended = false
 	return state.ClearNote[state.EndedNote](ctx, ws)
 }
 
@@ -267,6 +268,7 @@ func (c *command) openWorkspace(
 			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
 		}
 	}()
+	c.noteEnded(ctx, ws)
 	// The serial of the grant's list is stored before any work: a crash then still refuses an older list.
 	if err := grant.remember(ctx, ws, c.now()); err != nil {
 		return err
@@ -282,6 +284,7 @@ func reading[T any](ctx context.Context, c *command, ask func(*workspace.Workspa
 		return none, err
 	}
 	defer ws.Close()
+	c.noteEnded(ctx, ws)
 	return ask(ws)
 }
 
@@ -323,7 +326,7 @@ func (c *command) openManifest(ctx context.Context, path string) (*manifest.Rele
 	within := pictures.WorkspaceOf(path)
 	if within != "" && !isReleaseFolder(path) && filepath.Base(path) != manifest.ListName {
 		return nil, &problem{err: fmt.Errorf("%s is a workspace, not a release", path), code: exitUsage,
-			hint: fmt.Sprintf("name the release, and the workspace with -w: %s RELEASE -w %s", thisCommand, path)}
+			hint: "name the release, and the workspace with -w: " + c.onRelease(path, within)}
 	}
 	rel, err := c.openEither(ctx, path)
 	if err == nil {

@@ -22,6 +22,7 @@ func joined(command string) string { return strings.ReplaceAll(command, " ", con
 
 // toType completes the commands in a text: each gets the workspace, the release and the leave that this command was
 // given, as far as it takes them and does not name them itself. A rehearsal has a workspace of its own: demo gets none.
+// Where the workspace was ended, the command that still works there takes the place of those that refuse it.
 func (c *command) toType(text string) string {
 	if c.called == nil {
 		return text
@@ -46,10 +47,17 @@ func (c *command) toType(text string) string {
 		for end < len(words) && (strings.HasPrefix(words[end], "-") || strings.ToUpper(words[end]) == words[end]) {
 			end++
 		}
-		if last := next.Flags().Lookup(strings.TrimPrefix(words[end-1], "--")); last != nil && last.NoOptDefVal == "" {
+		last := next.Flags().Lookup(strings.TrimPrefix(words[end-1], "--"))
+		if letter, short := strings.CutPrefix(words[end-1], "-"); short && len(letter) == 1 {
+			last = next.Flags().ShorthandLookup(letter)
+		}
+		if last != nil && last.NoOptDefVal == "" {
 			end-- // its value follows
 		}
 		whole := joined(strings.Join(words[:name], " ") + c.given(next, words[name:], end-name))
+		if c.ended && slices.Contains([]string{"purge", "recheck"}, next.Name()) && !slices.Contains(words, "--all") {
+			whole = c.toType(endsAgain)
+		}
 		return strings.Join(append([]string{whole}, words[end:]...), " ")
 	})
 }

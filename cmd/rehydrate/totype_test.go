@@ -27,6 +27,7 @@ func TestToType(t *testing.T) {
 		{"purge rel --approval A-1 -w ws", "rehydrate run RELEASE, or", "rehydrate run rel -w ws --approval A-1, or"},
 		{"run x.csv --policy p.toml", "rehydrate run RELEASE", "rehydrate run rel --policy p.toml"},
 		{"status -w ws", "rehydrate run RELEASE -w DIR", "rehydrate run RELEASE -w DIR"},
+		{"purge rel --approval A-1", "rehydrate run RELEASE -w ws", "rehydrate run rel --approval A-1 -w ws"},
 		{"status -w ws", "rehydrate tombstones show lists them", "rehydrate tombstones show -w ws lists them"},
 		{"status -w ws", "rehydrate init DIR --manifest FILE", "rehydrate init DIR --manifest FILE"},
 		{"status -w ws", "rehydrate demo --release DIR", "rehydrate demo --release DIR"},
