@@ -158,6 +158,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"toType":     c.toType,
 		"times":      times,
 		"verbose":    func() bool { return c.verbose },
+		"word":       shellWord,
 		"workspace":  func() string { return c.workspace },
 		// The table of a screen by name, of cells at the left or the right; render gives the function that has the
 		// screens.
