@@ -100,7 +100,7 @@ func (c *command) clusterSplitCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.concludeSplit(summary, args[0], f)
+		return c.concludeSplit(summary, f)
 	})
 	registerShards(cmd, &f.shards)
 	f.registerFetch(cmd)
@@ -148,8 +148,8 @@ type mergedAnswer struct {
 }
 
 // concludeSplit says what is left to do with the shards.
-func (c *command) concludeSplit(s state.Summary, release string, f runFlags) error {
-	if err := c.answer("split", shardsAnswer{s, f.shards, release}); err != nil {
+func (c *command) concludeSplit(s state.Summary, f runFlags) error {
+	if err := c.answer("split", shardsAnswer{s, f.shards}); err != nil {
 		return err
 	}
 	s.Retry -= s.Outcomes[manifest.Pending] // they wait for the shards, not for another run
@@ -196,8 +196,7 @@ func (c *command) shardsNext(s state.Summary) string {
 // A shardsAnswer is what cluster split prints.
 type shardsAnswer struct {
 	state.Summary
-	Shards  int    `json:"shards"`
-	Release string `json:"-"`
+	Shards int `json:"shards"`
 }
 
 // onCluster fetches, has an engine read, and merges.
