@@ -456,8 +456,12 @@ func (r Report) rests() string {
 	case c.Answered > 0:
 		return fmt.Sprintf("According to Reddit's answers in this audit%s.", r.others())
 	case c.Oldest != nil:
-		return fmt.Sprintf("According to Reddit's answers of %s (%s ago)%s; later deletions are not known.",
-			at(*c.Oldest), lasts(r.Time.Sub(*c.Oldest)), r.others())
+		ago := lasts(r.Time.Sub(*c.Oldest)) + " ago"
+		if c.Oldest.Sub(r.Time) > time.Minute {
+			ago = "in the future: a clock was wrong"
+		}
+		return fmt.Sprintf("According to Reddit's answers of %s (%s)%s; later deletions are not known.",
+			at(*c.Oldest), ago, r.others())
 	case c.Published != nil:
 		said := fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
 		if n := r.unasked(); n > 0 {
