@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 type purgeFlags struct {
@@ -77,13 +79,11 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		return err
 	}
 	config.ConfirmRemovals = f.confirmRemovals
-	for _, name := range f.tombstones {
-		more, err := readTombstones(name)
-		if err != nil {
-			return err
-		}
-		config.Tombstones = append(config.Tombstones, more...)
+	listed, err := c.newTombstones(ctx, f.tombstones)
+	if err != nil {
+		return err
 	}
+	config.Tombstones = append(config.Tombstones, listed...)
 	if f.dryRun {
 		return c.planPurge(ctx, config, request, f.offline)
 	}
@@ -105,6 +105,31 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		}
 	}
 	return leave.end(err)
+}
+
+// newTombstones are the tombstones of these files that the workspace does not have. A file has no reasons: one that is
+// in both would lose its own, by which the policy may let the post come back.
+func (c *command) newTombstones(ctx context.Context, files []string) (list []manifest.Tombstone, err error) {
+	for _, name := range files {
+		more, err := readTombstones(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	stored, err := reading(ctx, c, func(ws *workspace.Workspace) ([]workspace.Tombstone, error) {
+		return ws.Tombstones(ctx)
+	})
+	have := map[policy.NamedTombstone]manifest.PostState{}
+	for _, t := range stored {
+		have[policy.NameTombstone(t.ID, t.Time)] = t.State
+	}
+	return slices.DeleteFunc(list, func(t manifest.Tombstone) bool {
+		return have[policy.NameTombstone(t.ID, t.Time)] == t.State
+	}), err
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest, offline bool) error {
