@@ -76,7 +76,7 @@ func NewCopyReport(c workspace.Copy) CopyReport {
 // NotAsked is told of a copy that is good but for rows which an audit heard are gone.
 const NotAsked = "run rehydrate recheck RELEASE"
 
-// NotPurged is told of a copy in its place that no purge has looked at since rows of it have to go, or since it is back.
+// NotPurged is told of a copy in its place that no purge has read since rows of it have to go, or since it is back.
 const NotPurged = "not purged yet: run rehydrate purge RELEASE"
 
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
