@@ -166,10 +166,12 @@ func (c *command) again(more string, without ...string) string {
 // onRelease is the command that was typed with a workspace, or a file in it, in the place of its release, as it names
 // both.
 func (c *command) onRelease(path, within string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		if real, err = filepath.Abs(real); err == nil && real == within {
-			within = path // as it was typed
-		}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err == nil && real == within {
+		within = path // as it was typed
 	}
 	var args []string
 	for i := 0; i < len(c.args); i++ {
