@@ -36,6 +36,9 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 	if err == nil && !bound {
 		err = workspace.ErrNoWorkspace
 	}
+	if err == nil {
+		err = state.CheckTombstones(ctx, ws) // each of them would bar its post for good
+	}
 	if err != nil {
 		return e, err
 	}

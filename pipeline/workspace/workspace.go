@@ -40,6 +40,7 @@ const (
 	stateName   = "state.db"
 	journalName = stateName + "-journal"
 	imagesName  = "images"
+	policyName  = "policy.toml"
 )
 
 // ReportName is the report of a workspace. It can show any stored image, so Erase removes it.
