@@ -107,7 +107,7 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 	return leave.end(err)
 }
 
-// newTombstones are the tombstones of these files that the workspace does not have. A file has no reasons: one that is
+// newTombstones are the tombstones of these files that do not hold in the workspace. A file has no reasons: one that is
 // in both would lose its own, by which the policy may let the post come back.
 func (c *command) newTombstones(ctx context.Context, files []string) (list []manifest.Tombstone, err error) {
 	for _, name := range files {
@@ -125,7 +125,9 @@ func (c *command) newTombstones(ctx context.Context, files []string) (list []man
 	})
 	have := map[policy.NamedTombstone]manifest.PostState{}
 	for _, t := range stored {
-		have[policy.NameTombstone(t.ID, t.Time)] = t.State
+		if !t.Readmitted { // one that is suspended is to hold again
+			have[policy.NameTombstone(t.ID, t.Time)] = t.State
+		}
 	}
 	return slices.DeleteFunc(list, func(t manifest.Tombstone) bool {
 		return have[policy.NameTombstone(t.ID, t.Time)] == t.State
