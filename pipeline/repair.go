@@ -177,7 +177,7 @@ func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l wor
 // else its removal would be that of a post that was never here, which erases nothing and counts for no mass removal.
 func (r *run) restoreLive(ctx context.Context, k manifest.Key, at time.Time) error {
 	rec, err := r.stored(ctx, k)
-	if err != nil || !rec.Post.LiveAt.IsZero() {
+	if err != nil || !rec.Post.LiveAt.IsZero() || rec.Post.State.Gone() {
 		return err
 	}
 	p := rec.Post

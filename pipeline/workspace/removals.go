@@ -122,7 +122,7 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePost) {
 	held := withheld{&Post{Withheld: !g.Erased, Unconfirmed: g.Withheld && !g.Erased}}
 	t.exec(ctx, `UPDATE post SET state = ?2, reason = ?3, checked_at = ?4, absent_at = 0, subreddit = '',
-		withheld = CASE WHEN live_at > 0 OR EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?5 ELSE 0 END,
+		withheld = CASE WHEN live_at > 0 OR ?5 > 1 OR EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?5 ELSE 0 END,
 		gone_at = CASE WHEN gone_at > 0 THEN min(gone_at, ?6) ELSE ?6 END
 		WHERE id = ?1 AND state NOT IN ('removed', 'deleted', 'unavailable') AND checked_at <= ?4
 		  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
