@@ -214,6 +214,7 @@ func TestHeard(t *testing.T) {
 		{"cut off, and purged offline", "audit cut p03; purge offline", "p03", "p03"},
 		{"cut off, and a whole one", "audit cut p03; audit p03; purge offline", "p03", ""},
 		{"a whole one, and one that was cut off", "audit p03; audit cut p03; purge offline", "p03", ""},
+		{"cut off, of a post that had lost an image", "audit left:g/1; audit cut g; purge offline", "g g/1 g/2", "g g/1 g/2"},
 		{"an image of a post that half a sweep finds gone",
 			"audit left:g/1; post deleted g; recheck stop=1", "g g/1 g/2", "g g/2"},
 		{"rechecked", "post deleted p03; audit p03; recheck", "p03", ""},

@@ -108,6 +108,19 @@ func (n HeardNote) Hear(e auditlog.Event, at time.Time) {
 // says reports whether anything of a post is gone by the note.
 func (h HeardPost) says() bool { return h.State.Gone() || len(h.Images) > 0 }
 
+// saysAsMuch reports whether a post, or all images of it, that are gone by after were so before.
+func (h HeardPost) saysAsMuch(after HeardPost) bool {
+	if after.State.Gone() {
+		return h.State.Gone()
+	}
+	for image := range after.Images {
+		if _, was := h.Images[image]; !was {
+			return false
+		}
+	}
+	return true
+}
+
 // RecordAudit stores the records of an audit in the log, and notes what it heard: posts and images that are gone, and
 // posts of which an earlier audit said so and which are live. The note comes first: killed between the two, what is
 // gone is taken out by the next job, which records it. cutOff is for an audit that did not ask about every post.
@@ -126,7 +139,7 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, cut
 		changed = changed || len(e.Posts) > 0
 		for _, p := range e.Posts {
 			h, was := note[p.ID], before[p.ID]
-			h.CutOff = cutOff && (was.CutOff || !was.says())
+			h.CutOff = cutOff && (was.CutOff || !was.saysAsMuch(h))
 			note[p.ID] = h
 		}
 	}
