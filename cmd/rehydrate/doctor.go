@@ -325,7 +325,10 @@ func (x *examination) begins(ctx context.Context, ws *workspace.Workspace) error
 		return nil
 	}
 	config, err := x.configure(ctx, x.opened, &releaseFlags{grant: x.grant}, "")
-	if err != nil {
+	switch {
+	case errors.As(err, new(*workspace.Altered)):
+		return err
+	case err != nil:
 		return nil // the finding of the policy says so
 	}
 	config.Workspace = ws
