@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -26,7 +27,10 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		if err := r.gather(ctx, s); err != nil {
 			return err
 		}
-		return r.publish(ctx, s)
+		if err := r.publish(ctx, s); err != nil {
+			return err
+		}
+		return cluster.Clear(ctx, r.Workspace) // what shards read is read
 	})
 }
 
