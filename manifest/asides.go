@@ -133,7 +133,7 @@ var (
 	wordsForm = regexp.MustCompile(`(?:^| )(?:errors?|exception)` +
 		`(?: (?:message|msg|code|type|name|class|details?|text|info))?$`)
 	// Names of columns whose numbers are statuses of HTTP: a marital_status can have numbers of its own.
-	ofRequests = regexp.MustCompile(`^(?:status|state|outcome)$|\b(?:http|https|response|request|api|server|call|` +
+	ofRequests = regexp.MustCompile(`^status$|\b(?:http|https|response|request|api|server|call|` +
 		`llm|model|prediction|completion|answer|assignment|annotation|result|run|job|task|batch)\b`)
 	// An error of these kinds is one in the post, or in a measurement.
 	otherErrors = regexp.MustCompile(`(?:^| )(?:grammar|grammatical|spelling|typing|language|punctuation|logical|` +
