@@ -182,7 +182,7 @@ func (a *audit) checkBeside(name string) error {
 			return err
 		}
 		if !named {
-			a.open(filepath.ToSlash(name), "open a copy of both in sqlite3 and close it, which joins them, and audit that copy",
+			a.open(filepath.ToSlash(name), "join a copy of both, sqlite3 COPY \"VACUUM INTO 'whole.db'\", and audit whole.db",
 				"%s lies beside it, and has rows of it that were not checked", filepath.Base(log))
 		}
 	}
