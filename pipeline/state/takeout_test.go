@@ -252,6 +252,8 @@ func TestKnownAndHandedOut(t *testing.T) {
 	left.Trouble = &workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: workspace.Waiting}
 	testkit.Same(t, "of an image that is", withheldDetail, j.Outcome(left).Detail)
 	left.Image = nil
+	testkit.Same(t, "of one whose file is lost", withheldDetail, j.Outcome(left).Detail)
+	left.Trouble.Beside = ""
 	testkit.Same(t, "of one that went", "", j.Outcome(left).Detail)
 	odd := liveRecord("aaa1", nil)
 	odd.Trouble = &workspace.Trouble{Outcome: manifest.NoMedia, Reason: "no_url", Beside: workspace.Odd}

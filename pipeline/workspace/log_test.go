@@ -270,12 +270,22 @@ func TestClockOfAGonePostRunsFromTheFirstSign(t *testing.T) {
 			}
 			return when
 		}
-		post := Post{ID: "a000", State: tt.state, CheckedAt: at(tt.checked), AbsentAt: at(tt.absent), Withheld: true}
+		post := Post{ID: "a000", State: tt.state, CheckedAt: at(tt.checked), AbsentAt: at(tt.absent)}
 		other := post
 		other.ID = "a001"
 		testkit.OK(t, w.SetPosts(ctx, []Post{post, other}))
 		posts := collect(t, w.Posts(ctx))
 		testkit.Same(t, tt.what, []time.Time{at(tt.gone), {}}, []time.Time{posts[0].GoneAt, posts[1].GoneAt})
+	}
+	// A copy can have the row of what is held back, also where nothing of it is here.
+	for i, held := range []bool{true, true, false} {
+		testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "a001", State: manifest.StateDeleted, CheckedAt: hour(20 + int64(i)),
+			Withheld: held}}))
+		want := time.Time{}
+		if held {
+			want = hour(20)
+		}
+		testkit.Same(t, fmt.Sprint("held back ", held), want, collect(t, w.Posts(ctx))[1].GoneAt)
 	}
 }
 
@@ -527,8 +537,12 @@ func TestCheckFile(t *testing.T) {
 	}
 	w := loaded(t, numbered(1)...)
 	testkit.OK(t, w.Close(), os.WriteFile(filepath.Join(w.Dir(), "ids.txt"), []byte("a"), 0o600))
-	if err := open(t, w.Dir()).CheckFile(t.Context(), "ids.txt"); !errors.As(err, new(*Altered)) {
-		t.Errorf("a file that somebody put there: %v", err)
+	for range 2 { // a writer that is refused must not seal it
+		w := open(t, w.Dir())
+		if err := w.CheckFile(t.Context(), "ids.txt"); !errors.As(err, new(*Altered)) {
+			t.Errorf("a file that somebody put there: %v", err)
+		}
+		testkit.OK(t, w.Close())
 	}
 }
 

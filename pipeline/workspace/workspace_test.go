@@ -387,7 +387,7 @@ func TestRecordsReturnWhatWasStored(t *testing.T) {
 	post := Post{ID: "aa1", State: manifest.StateRemoved, Reason: "moderator", CheckedAt: at, LiveAt: at.Add(-time.Hour), Withheld: true}
 	testkit.OK(t, w.SetPosts(ctx, []Post{{ID: "aa1", State: manifest.StateLive}, post}))
 	img := store(t, w, manifest.Key{ID: "aa1", Image: 1}, "body")
-	post.Unseen = true
+	post.Unseen, post.GoneAt = true, at
 	reading := Reading{Fingerprint: "f", ImageSHA256: img.SHA256, Text: "ONE DOES\nNOT", Confidence: 91.25,
 		Words: []word.Word{{Text: "ONE", Confidence: 91.25, X: 1, Y: 2, W: 3, H: 4, Line: 5}}, Wide: &[4]uint64{1, 1 << 63, 3, ^uint64(0)},
 		Failed: &Trouble{Outcome: manifest.Failed, Reason: "ocr_timeout", Detail: "d"}}
