@@ -419,7 +419,8 @@ func isMark(text string) bool {
 	inside, opens := strings.CutPrefix(text, "[")
 	inside, closes := strings.CutSuffix(inside, "]")
 	inside = strings.TrimSpace(inside)
-	return opens && closes && (slices.Contains(marks, inside) || strings.HasPrefix(inside, "removed by reddit on account of "))
+	return opens && closes &&
+		(slices.Contains(marks, inside) || strings.HasPrefix(inside, "removed by reddit on account of "))
 }
 
 var marks = []string{"deleted", "removed", "deleted by user", "removed by reddit", "removed by moderator"}
