@@ -687,6 +687,8 @@ func (v *verification) strays() {
 			v.note("%s is on no record: the next run takes it away or writes it again", name)
 		case strings.HasPrefix(name, state.ImagesDir+"/"):
 			v.damage(name, mendLoose, "nothing on record accounts for it")
+		case name == manifest.TombstonesName: // somebody put it there, and no job believes it
+			v.damage(name, mendStones, "nothing on record accounts for it")
 		default:
 			v.damage(name, mendStray, "nothing on record accounts for it")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,8 +148,17 @@ func TestChangedBefore(t *testing.T) {
 func TestDamagedTombstones(t *testing.T) {
 	for _, sealed := range []bool{true, false} {
 		dir := made(t)
-		testkit.OK(t, write(dir, "tombstones.csv", "id,state,time\n"))
+		const none = "id,state,time\n"
+		testkit.OK(t, write(dir, "tombstones.csv", none)) // by hand
+		if r, err := verify.Workspace(t.Context(), dir); err != nil || len(r.Damage) != 1 || !mendsList(r.Damage[0]) {
+			t.Errorf("put there: %v: %+v", err, r)
+		}
 		ws, err := workspace.Open(t.Context(), dir, workspace.Options{})
+		testkit.OK(t, err)
+		_, err = ws.Replace(t.Context(), "tombstones.csv", func(w io.Writer) error {
+			_, err := io.WriteString(w, none)
+			return err
+		}, nil)
 		testkit.OK(t, err, ws.Close())
 		if !sealed {
 			testkit.OK(t, os.Remove(filepath.Join(dir, "audit/seal.json")))
@@ -166,12 +176,17 @@ func TestDamagedTombstones(t *testing.T) {
 				t.Errorf("sealed %t, %q: %+v", sealed, text, r.Damage)
 			}
 			for _, d := range r.Damage {
-				if d.Where != "tombstones.csv" || !strings.HasPrefix(d.Mend, "move it out of the workspace, then ") {
+				if !mendsList(d) {
 					t.Errorf("sealed %t, %q: %+v", sealed, text, d)
 				}
 			}
 		}
 	}
+}
+
+// mendsList reports whether what is wrong is tombstones.csv, with what to do about it.
+func mendsList(d verify.Damage) bool {
+	return d.Where == "tombstones.csv" && strings.HasPrefix(d.Mend, "move it out of the workspace, then ")
 }
 
 // TestDamagedSeal: the next job replaces a seal that is damaged. Nobody touched state.db, and neither the log nor
