@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config) (state.Summary, error) {
 		if err := r.publish(ctx, s); err != nil {
 			return err
 		}
-		return cluster.Clear(ctx, r.Workspace) // what shards read is read
+		return cluster.Overtake(ctx, r.Workspace)
 	})
 }
 

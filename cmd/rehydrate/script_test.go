@@ -543,7 +543,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 			line = append(line, "--approval", "TEST-1")
 		}
 	}
-	if has("ocr") && called.Name() != "version" && called.Name() != "doctor" {
+	if has("ocr") && !given("--ocr") && called.Name() != "version" && called.Name() != "doctor" {
 		line = append(line, "--ocr", s.reader)
 	}
 	var env map[string]string

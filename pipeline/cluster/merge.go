@@ -328,16 +328,36 @@ func Merged(ctx context.Context, ws *workspace.Workspace, release, annotations s
 	if _, _, err := readPlan(os.DirFS(ws.Dir())); !errors.Is(err, ErrNoPlan) {
 		return false, err
 	}
+	return allRead(ctx, ws, true)
+}
+
+// allRead reports whether every image of a live post was read; an image that its engine failed at counts if failed says so.
+func allRead(ctx context.Context, ws *workspace.Workspace, failed bool) (bool, error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return false, err
 		}
-		unread := rec.Image != nil && (rec.Reading == nil || rec.Reading.ImageSHA256 != rec.Image.SHA256)
-		if unread && rec.Post.State == manifest.StateLive {
+		if rec.Image == nil || rec.Post.State != manifest.StateLive {
+			continue
+		}
+		r := rec.Reading
+		if r == nil || r.ImageSHA256 != rec.Image.SHA256 || r.Failed != nil && !failed {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// Overtake ends the shards of a workspace after a run that read all images without them. Where an image is not read, or
+// its engine failed, the results of the shards stay for a merge: they may have what this run has not.
+func Overtake(ctx context.Context, ws *workspace.Workspace) error {
+	if _, _, err := readPlan(os.DirFS(ws.Dir())); errors.Is(err, ErrNoPlan) {
+		return nil
+	}
+	if read, err := allRead(ctx, ws, false); err != nil || !read {
+		return err
+	}
+	return Clear(ctx, ws)
 }
 
 // Clear ends a merge: it removes the plan, the lists and the results, and Merged holds from then on.
