@@ -26,7 +26,10 @@ func (c *command) tombstonesCommand() *cobra.Command {
 
 func (c *command) tombstonesShowCommand() *cobra.Command {
 	return c.workspaceCommand("tombstones-show", noArgs, func(cmd *cobra.Command, _ []string) error {
-		list, err := c.listTombstones(cmd.Context())
+		list, err := c.listTombstones(cmd.Context(), func(altered error) error {
+			c.log.Warn(altered.Error())
+			return nil
+		})
 		if err != nil {
 			return err
 		}
@@ -34,8 +37,17 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 	})
 }
 
-func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, error) {
+// listTombstones lists the tombstones of the workspace; unless altered takes the error for it, not beside a
+// tombstones.csv that no command left as it is.
+func (c *command) listTombstones(ctx context.Context, altered func(error) error) ([]state.TombstoneEntry, error) {
 	return reading(ctx, c, func(ws *workspace.Workspace) ([]state.TombstoneEntry, error) {
+		err := state.CheckTombstones(ctx, ws)
+		if is[*workspace.Altered](err) {
+			err = altered(err)
+		}
+		if err != nil {
+			return nil, err
+		}
 		return state.ListTombstones(ctx, ws, nil, c.now())
 	})
 }
@@ -43,7 +55,8 @@ func (c *command) listTombstones(ctx context.Context) ([]state.TombstoneEntry, e
 func (c *command) tombstonesExportCommand() *cobra.Command {
 	var out string
 	cmd := c.workspaceCommand("tombstones-export", noArgs, func(cmd *cobra.Command, _ []string) error {
-		list, err := c.listTombstones(cmd.Context())
+		// Whoever takes the list over removes these posts, and their images may be nowhere else.
+		list, err := c.listTombstones(cmd.Context(), func(altered error) error { return altered })
 		if err != nil {
 			return err
 		}
