@@ -20,7 +20,6 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
-	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -297,7 +296,6 @@ type audit struct {
 	sources    map[manifest.Key]string             // where withheld images came from, and those that an audit heard are gone
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
-	heard      state.HeardNote                     // what audits heard since the last answer that the log has
 	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a live post can be removed
 	removals   *auditlog.Removals                  // what the log has of them
 	copies     map[string]auditlog.Event           // by the digest of their path: those that no record closed
@@ -339,7 +337,7 @@ func newAudit(c Config) *audit {
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
 		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
-		heard: state.HeardNote{}, told: map[manifest.PostID]*reddit.Post{},
+		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},
 			copies: map[string]map[manifest.PostID]bool{}},

@@ -95,7 +95,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 			moment(was.at)
 		by = "by the log"
 	}
-	heard := a.heard[e.ID]
+	heard := a.removals.Heard[e.ID]
 	if heard.State.Gone() && !(e.waits && e.many) { // a job has held it back, whatever the log has kept
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = heard.State, heard.Reason, "log", false, moment(heard.At)
 		by, e.waits = anAuditHeard(heard.At), false
@@ -146,7 +146,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 // the last answer.
 func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time.Time {
 	times := []time.Time{was.goneAt, was.since}
-	if h := a.heard[e.ID]; h.State.Gone() {
+	if h := a.removals.Heard[e.ID]; h.State.Gone() {
 		times = append(times, h.Since)
 	}
 	if e.stone != nil {
@@ -381,18 +381,11 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 // replay applies one record to the evidence.
 func (a *audit) replay(e auditlog.Event) {
 	a.removals.Add(e)
-	if e.Kind == auditlog.Audit {
-		a.heard.Hear(e, e.Time)
-	}
 	seq := e.Seq
 	for _, p := range e.Posts {
 		post, was := a.post(p.ID), a.past[p.ID]
 		switch e.Kind {
 		case auditlog.Verdicts:
-			// What an audit heard holds until a job settles it, or is answered something else.
-			if p.State != manifest.StateUnknown && !p.State.Gone() {
-				delete(a.heard, p.ID)
-			}
 			post.Record, post.asked, was.left = &seq, e.Time.Unix(), false
 			if p.State == manifest.StateLive {
 				post.askedLive = post.asked
@@ -412,14 +405,12 @@ func (a *audit) replay(e auditlog.Event) {
 				was.imageHeld = e.Time
 			} else {
 				was.withheld = e.Kind == auditlog.Withheld
-				delete(a.heard, p.ID)
 			}
 		case auditlog.Buried:
 			if was.stone == nil {
 				was.firstBuried = e.Since
 			}
 			was.stone, was.withheld, was.buried, was.elsewhere = &seq, false, e.Since, false
-			delete(a.heard, p.ID)
 		case auditlog.Readmitted:
 			was.stone = nil
 			if e.Verdict == auditlog.Revoked {
@@ -523,7 +514,7 @@ func (r Report) Records(digest string) (events []auditlog.Event) {
 			}
 		}
 	}
-	e := auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest}
+	e := auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest, CutOff: r.cutOff()}
 	for _, image := range slices.Sorted(maps.Keys(heard)) {
 		for posts := range slices.Chunk(heard[image], auditlog.MaxPosts) {
 			e.Image, e.Posts = image, posts
@@ -536,8 +527,8 @@ func (r Report) Records(digest string) (events []auditlog.Event) {
 	return events
 }
 
-// CutOff reports whether Reddit could not be asked about every post: what it answered of the others is half a sweep.
-func (r Report) CutOff() bool {
+// cutOff reports whether Reddit could not be asked about every post: what it answered of the others is half a sweep.
+func (r Report) cutOff() bool {
 	return slices.ContainsFunc(r.Posts, func(p *AuditedPost) bool { return p.Unanswered == unreachable })
 }
 

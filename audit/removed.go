@@ -37,7 +37,7 @@ func (a *audit) lackImages() map[manifest.PostID]bool {
 	for k := range a.goneImages {
 		posts[k.ID] = true
 	}
-	for id, h := range a.heard {
+	for id, h := range a.removals.Heard {
 		posts[id] = posts[id] || len(h.Images) > 0
 	}
 	return posts
@@ -157,7 +157,7 @@ func (a *audit) findLogged() {
 
 // findHeard adds what earlier audits heard.
 func (a *audit) findHeard() {
-	for id, h := range a.heard {
+	for id, h := range a.removals.Heard {
 		e := a.post(id)
 		for i, img := range h.Images {
 			k := manifest.Key{ID: id, Image: i}

@@ -287,12 +287,11 @@ func (w *world) change(words []string) bool {
 	case "audit":
 		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
 			var records []auditlog.Event
-			cutOff := words[1] == "cut"
 			for _, id := range words[1:] {
 				if id == "cut" {
 					continue
 				}
-				e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail"}
+				e := auditlog.Event{Kind: auditlog.Audit, Verdict: "fail", CutOff: words[1] == "cut"}
 				p := auditlog.Post{ID: manifest.PostID(id), State: manifest.StateDeleted, Reason: "author"}
 				if live, is := strings.CutPrefix(id, "live:"); is {
 					p = auditlog.Post{ID: manifest.PostID(live), State: manifest.StateLive}
@@ -304,7 +303,7 @@ func (w *world) change(words []string) bool {
 				e.Posts = append(e.Posts, p)
 				records = append(records, e)
 			}
-			return state.RecordAudit(ctx, ws, w.now, cutOff, records)
+			return state.RecordAudit(ctx, ws, w.now, records)
 		}))
 	case "answers":
 		testkit.OK(w, w.inWorkspace(w.Context(), w.answer))

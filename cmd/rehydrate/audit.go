@@ -624,7 +624,7 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Now: c.now})
 	if err == nil {
-		err = errors.Join(state.RecordAudit(ctx, ws, r.Time, r.CutOff(), r.Records(digest)), ws.Close())
+		err = errors.Join(state.RecordAudit(ctx, ws, r.Time, r.Records(digest)), ws.Close())
 	}
 	if err != nil {
 		return "not recorded in the log: " + err.Error()

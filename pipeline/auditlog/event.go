@@ -51,7 +51,7 @@ const (
 	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict told: only the holder can
 	Disclosed  Kind = "disclosed"   // Path (of the third party's name), Format, Posts that it is sent, SHA256 of its host
 	Purge      Kind = "purge"       // Phase, Posts that were purged, Files before (Old) and after
-	Audit      Kind = "audit"       // Verdict, SHA256 of the report
+	Audit      Kind = "audit"       // Verdict, SHA256 of the report, Posts of which it heard, Image, CutOff
 	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
 )
 
@@ -87,6 +87,7 @@ type Event struct {
 	Kind     Kind      `json:"kind"`
 	Phase    string    `json:"phase,omitempty"`
 	Verdict  string    `json:"verdict,omitempty"` // a lower_case_word
+	CutOff   bool      `json:"cut_off,omitempty"` // of an audit that could not ask about every post
 	Posts    []Post    `json:"posts,omitempty"`
 	Since    time.Time `json:"since,omitzero"`            // of tombstones, UTC, to the second: a lift names them by it
 	Image    int       `json:"image,omitempty"`           // which image of the post

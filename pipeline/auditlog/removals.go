@@ -20,6 +20,8 @@ type Removals struct {
 	Gone map[manifest.PostID]GonePost  // posts that are gone by the last answer, which no tombstone follows
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
 
+	Heard Heard // by audits
+
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
 	last    map[manifest.PostID]map[int]ImageDigests // of their images, as they were fetched last
 }
@@ -53,12 +55,13 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
 	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int]ImageDigests{},
-		Gone: map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{},
+		Gone: map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
 // Add takes the next record.
 func (r *Removals) Add(e Event) {
+	r.Heard.Add(e)
 	for _, p := range e.Posts {
 		k := manifest.Key{ID: p.ID, Image: e.Image}
 		switch {

@@ -123,7 +123,7 @@ type MergedNote struct {
 }
 
 func (ExportNote) key() string      { return "export" }
-func (HeardNote) key() string       { return "audit_heard" }
+func (HeardNote) key() string       { return workspace.HeardKey }
 func (HostsNote) key() string       { return "sick_hosts" }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal_share" }

@@ -15,7 +15,7 @@ import (
 // changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
 // entry, and waits in a note while the manifest does not have the entry. A post that is gone without a tombstone is so
 // again. An image that was held back is found by the next job that asks, and keeps the time of the log: that a backup
-// came back gives nobody more time.
+// came back gives nobody more time. What audits heard is as the log has it, unless state.db knows later.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
@@ -111,10 +111,25 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		since.Posts[id] = g.Since
 		t.takeGone(ctx, id, g)
 	}
+	t.updateHeard(ctx, gone.Heard)
 	if len(since.Posts)+len(since.Images) > 0 {
 		t.setMeta(ctx, metaSince, jsonColumn{since})
 	}
 	t.setMeta(ctx, metaTaken, "1")
+}
+
+// updateHeard takes over what audits heard by a log.
+func (t *tx) updateHeard(ctx context.Context, log auditlog.Heard) {
+	heard, err := readNote[auditlog.Heard](ctx, t, HeardKey)
+	t.fail(err)
+	if t.err != nil || len(heard)+len(log) == 0 {
+		return
+	}
+	if heard == nil {
+		heard = auditlog.Heard{}
+	}
+	heard.Update(log)
+	t.setMeta(ctx, HeardKey, jsonColumn{heard})
 }
 
 // takeGone takes over that a post is gone where state.db knows less: what the log says was erased is to go, and anything

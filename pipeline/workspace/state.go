@@ -42,6 +42,9 @@ const (
 	metaSince   = "since"    // sinceNote
 )
 
+// HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
+const HeardKey = "audit_heard"
+
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
 // place of another one, while its file does. The earlier_ tables have what a re-reading compares with, and are empty
