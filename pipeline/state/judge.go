@@ -87,12 +87,19 @@ func JudgeBy(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release
 	return newJudge(ctx, ws, Judge{Policy: p, Tombstones: stones, Now: now, removed: removed})
 }
 
-func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (_ Judge, err error) {
-	j.heard, err = ReadNote[HeardNote](ctx, ws)
+func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (Judge, error) {
+	j, err := j.Later(ctx, ws, j.Now)
 	if err != nil {
 		return Judge{}, err
 	}
 	return j, j.findShared(ctx, ws)
+}
+
+// Later returns the judge at a later time, for a work that lasts: with what audits have heard by then.
+func (j Judge) Later(ctx context.Context, ws *workspace.Workspace, now time.Time) (_ Judge, err error) {
+	j.Now = now
+	j.heard, err = ReadNote[HeardNote](ctx, ws)
+	return j, err
 }
 
 func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {

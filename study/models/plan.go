@@ -163,7 +163,7 @@ func (p *plan) ask(q Question, examples []workspace.Record, judge *state.Judge) 
 }
 
 // mayBeSent returns why a question may not be sent at this moment, or nil. It looks into the workspace: the row may
-// have been erased, replaced or become too old since the plan, by whichever command.
+// have been erased, replaced or become too old since the plan, or an audit may have heard that it is gone.
 func (w *Work) mayBeSent(ctx context.Context, a asking) error {
 	now := w.Now()
 	if w.Access != nil {
@@ -172,8 +172,10 @@ func (w *Work) mayBeSent(ctx context.Context, a asking) error {
 		}
 	}
 	return w.Store.Read(ctx, func(ws *workspace.Workspace) error {
-		judge := *a.judge
-		judge.Now = now
+		judge, err := a.judge.Later(ctx, ws, now)
+		if err != nil {
+			return err
+		}
 		stones, err := state.HoldingTombstones(ctx, ws)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"rehydrate/internal/testkit/measure"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -305,6 +306,28 @@ func TestRowLeftOut(t *testing.T) {
 	testkit.Same(t, "asked", "row00 row04", asked, err)
 	if _, answered := done.Answer(q, done.Rows[1]); answered {
 		t.Error("it has an answer")
+	}
+}
+
+// TestHeardMeanwhile: a row, or an image, of which an audit hears while others are asked about is not sent.
+func TestHeardMeanwhile(t *testing.T) {
+	for _, said := range []auditlog.Post{
+		{ID: "row02", State: manifest.StateDeleted, Reason: "author"},
+		{ID: "row02", State: manifest.StateLive, Reason: policy.LeftGallery},
+	} {
+		d := newDesk(rows(t, 6))
+		d.reply = func(n int, _ workspace.Record) (endpoint.Reply, error) {
+			if n == 0 {
+				d.place.in(t, func(ws *workspace.Workspace) error {
+					return state.RecordAudit(t.Context(), ws, noon.Add(time.Minute),
+						[]auditlog.Event{{Kind: auditlog.Audit, Verdict: "fail", Posts: []auditlog.Post{said}}})
+				})
+			}
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
+		}
+		done, asked, err := d.does(t)
+		testkit.Same(t, "asked", "row00 row04", asked, err)
+		testkit.Same(t, "hidden", 1, done.Hidden)
 	}
 }
 
