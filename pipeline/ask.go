@@ -30,6 +30,7 @@ type asker struct {
 	images     map[manifest.Key]workspace.Trouble // images that were removed from live posts, and wait
 	held       map[manifest.Key]bool              // those that waited for a confirmation when the run began
 	abouts     map[string]manifest.Reason
+	unasked    bool                     // Reddit refused to say what a community is: no other is asked about
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
 	half       bool                     // not every post was asked about: what the asking found is not settled
@@ -158,17 +159,23 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	if err := s.addTombstones(ctx, gone); err != nil {
 		return err
 	}
-	if err := s.Workspace.SetPosts(ctx, posts); err != nil {
+	images, bare, err := s.recordImages(ctx, answers)
+	if err != nil {
+		return err
+	}
+	// One transaction: else a post could count as just seen live, and its row be handed out, while what the same answer
+	// says of its images is lost.
+	if err := s.Workspace.SetPosts(ctx, posts, images...); err != nil {
 		return err
 	}
 	// And the other way round when a post comes back: live first, then its tombstone is suspended.
 	if err := s.readmit(ctx, posts); err != nil {
 		return err
 	}
-	if err := s.explainAbsence(ctx, posts); err != nil {
+	if err := s.recordBare(ctx, bare); err != nil {
 		return err
 	}
-	if err := s.recordImages(ctx, answers); err != nil {
+	if err := s.explainAbsence(ctx, posts); err != nil {
 		return err
 	}
 	for i, p := range posts {
@@ -247,7 +254,8 @@ func (s *asker) withhold(before, after workspace.Post) workspace.Post {
 	return after
 }
 
-// explainAbsence asks whether the communities of unavailable posts are banned, private or open. It only says why.
+// explainAbsence asks whether the communities of unavailable posts are banned, private or open. It only says why: that
+// Reddit refuses to answer keeps nothing else back.
 func (s *asker) explainAbsence(ctx context.Context, posts []workspace.Post) error {
 	var explained []workspace.Post
 	for i, p := range posts {
@@ -256,16 +264,21 @@ func (s *asker) explainAbsence(ctx context.Context, posts []workspace.Post) erro
 			continue
 		}
 		about, known := s.abouts[name]
-		if !known {
+		if !known && !s.unasked {
 			var err error
 			about, err = s.Reddit.About(ctx, name)
-			if err != nil {
+			if ctx.Err() != nil {
 				return errors.Join(fmt.Errorf("ask Reddit about the subreddit of %s: %w", p.ID, err),
 					s.Workspace.SetPosts(context.WithoutCancel(ctx), explained))
 			}
-			s.abouts[name] = about
+			if err != nil { // more questions of this kind would be refused, too
+				s.unasked = true
+				s.Log.Warn("reddit does not say why a post is unavailable; the next job asks again", "id", p.ID, "error", err)
+				continue
+			}
+			s.abouts[name], known = about, true
 		}
-		if about == policy.CommunityUnknown {
+		if !known || about == policy.CommunityUnknown {
 			continue
 		}
 		p.Reason, p.Subreddit = about, "" // explained, it no longer needs its community

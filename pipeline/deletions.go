@@ -188,9 +188,12 @@ func sourceOf(rec workspace.Record) string {
 // cameBackWithout reports whether the removal of the image of an entry out of its live post is news, and takes nothing
 // away: there was no such image, or it was erased while its post was away. Then nothing of it waits, as nothing of a
 // post that was never live does.
-func (r *run) cameBackWithout(rec workspace.Record) bool {
+func (r *run) cameBackWithout(rec workspace.Record) bool { return isBare(rec) && !r.stones.Has(rec.ID) }
+
+// isBare reports whether an entry has no image, and is not on record as one whose image was removed from a live post.
+func isBare(rec workspace.Record) bool {
 	t := rec.Trouble
-	return !hasImage(rec) && !r.stones.Has(rec.ID) && (t == nil || !t.Removed() || !policy.LeftPost(t.Reason))
+	return !hasImage(rec) && (t == nil || !t.Removed() || !policy.LeftPost(t.Reason))
 }
 
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
@@ -206,9 +209,11 @@ func (s *asker) findWaiting(ctx context.Context) error {
 	return nil
 }
 
-// recordImages notes which images of live posts were removed: out of a gallery by its author, or with the post that a
-// crosspost shows. Like posts, those that are stored wait until it is known how many there are.
-func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) error {
+// recordImages returns what answers say of images of live posts that were removed: out of a gallery by its author, or
+// with the post that a crosspost shows. Like posts, those that are stored wait until it is known how many there are.
+// Of the others, which have none here, bare has those that this is news of.
+func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) (said []workspace.EntryTrouble,
+	bare []workspace.EntryTrouble, err error) {
 	found := map[manifest.PostID]reddit.Post{}
 	var ids []manifest.PostID // of posts that an image was removed from, now or earlier
 	for _, h := range answers {
@@ -224,11 +229,11 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil, nil
 	}
 	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		t, waits := s.images[rec.Key]
 		now := s.Now().UTC().Truncate(time.Second)
@@ -238,19 +243,30 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			t = trouble(c.Fault)
 			t.Beside, t.At = workspace.Waiting, now
 			s.images[rec.Key] = t
-			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
-		case c.Removed() && !waits && s.cameBackWithout(rec):
-			err = s.Workspace.DropImage(ctx, rec.Key, trouble(c.Fault), true)
+			said = append(said, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
+		case c.Removed() && !waits && isBare(rec):
+			t = trouble(c.Fault)
+			bare = append(bare, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case waits && c.Shows(t.Reason, sourceOf(rec)):
 			s.back[rec.ID] = true
 			delete(s.images, rec.Key)
-			err = s.Workspace.ClearTrouble(ctx, rec.Key)
+			said = append(said, workspace.EntryTrouble{Key: rec.Key})
 		case waits && t.At.After(now): // a clock that was ahead gives nobody more time
 			t.At = now
 			s.images[rec.Key] = t
-			err = s.Workspace.SetTrouble(ctx, rec.Key, t)
+			said = append(said, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		}
-		if err != nil {
+	}
+	return said, bare, nil
+}
+
+// recordBare notes the removal of images that are not here out of posts that are.
+func (s *asker) recordBare(ctx context.Context, bare []workspace.EntryTrouble) error {
+	for _, e := range bare {
+		if s.stones.Has(e.ID) {
+			continue
+		}
+		if err := s.Workspace.DropImage(ctx, e.Key, *e.Trouble, true); err != nil {
 			return err
 		}
 	}

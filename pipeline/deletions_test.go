@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -105,6 +107,42 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 				testkit.Same(t, "images of these", c.kept, strings.Join(images, " "))
 			})
 		}
+	}
+}
+
+// TestImagesAreKeptWithTheirPosts: what an answer says of an image counts, though Reddit refuses to say why another post
+// is unavailable. Wherever a job is killed, no post is seen live that is not known to have lost the image.
+func TestImagesAreKeptWithTheirPosts(t *testing.T) {
+	ran := newWorld(t, append(numbered(19), "g*2")...).do("run").ok()
+	for _, job := range []string{"recheck", "run", "purge", "split"} {
+		w := ran.copied(t)
+		abouts := 0
+		w.reddit.before = func(call string) error {
+			if call == "about" {
+				abouts++
+				return &reddit.Denied{Reason: "blocked"}
+			}
+			return nil
+		}
+		w.do("post absent p05; image left g/1; " + job).ok()
+		s := w.checkSound()
+		testkit.Same(t, "the image, "+job, "gone/gallery_item_deleted", s.outcome("g/1"))
+		testkit.Same(t, "the post, "+job, "unavailable/absent_twice", s.outcome("p05"))
+		testkit.Same(t, "questions about subreddits, "+job, 1, abouts)
+	}
+	for n := 1; ; n++ {
+		w := ran.copied(t).do(fmt.Sprintf("clock 1h; image left g/1; recheck die=%d", n))
+		if !w.struck.Load() {
+			return
+		}
+		w.read(func(ctx context.Context, ws *workspace.Workspace) {
+			for rec, err := range ws.Records(ctx, workspace.Select{IDs: []manifest.PostID{"g"}}) {
+				testkit.OK(t, err)
+				if rec.Key.Image == 1 && rec.Post.LiveAt.Equal(w.now) && rec.Trouble == nil {
+					t.Errorf("killed at step %d, %s is live and has its image", n, rec.Key)
+				}
+			}
+		})
 	}
 }
 

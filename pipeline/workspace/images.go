@@ -268,9 +268,11 @@ func (w *Workspace) SetLimits(ctx context.Context, k manifest.Key, limits string
 
 // ClearTrouble takes back what SetTrouble noted of an entry.
 func (w *Workspace) ClearTrouble(ctx context.Context, k manifest.Key) error {
-	return w.change(ctx, "clear the trouble of "+k.String(), func(ctx context.Context, t *tx) {
-		t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND image = ?", k.ID, k.Image)
-	})
+	return w.change(ctx, "clear the trouble of "+k.String(), func(ctx context.Context, t *tx) { t.clearTrouble(ctx, k) })
+}
+
+func (t *tx) clearTrouble(ctx context.Context, k manifest.Key) {
+	t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND image = ?", k.ID, k.Image)
 }
 
 func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, trouble Trouble) {

@@ -235,8 +235,15 @@ func pages[T any](ctx context.Context, w *Workspace, what, query string, args []
 	}
 }
 
-// SetPosts stores posts in one transaction. A change of anything but Withheld goes into the log as a verdict.
-func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
+// An EntryTrouble is the trouble of an entry; nil for none.
+type EntryTrouble struct {
+	manifest.Key
+	*Trouble
+}
+
+// SetPosts stores posts, and what the same answers say of images as SetTrouble and ClearTrouble do, in one transaction.
+// A change of anything of a post but Withheld goes into the log as a verdict.
+func (w *Workspace) SetPosts(ctx context.Context, posts []Post, images ...EntryTrouble) error {
 	return w.change(ctx, "store post states", func(ctx context.Context, t *tx) {
 		var said []auditlog.Post
 		since := w.sinceByLog(ctx, t)
@@ -264,6 +271,13 @@ func (w *Workspace) SetPosts(ctx context.Context, posts []Post) error {
 				p.Subreddit, seconds(gone))
 			if p.State.Gone() && !p.Withheld {
 				t.dropValues(ctx, "id = ? AND "+goneSQL, p.ID)
+			}
+		}
+		for _, e := range images {
+			if e.Trouble == nil {
+				t.clearTrouble(ctx, e.Key)
+			} else {
+				w.putTrouble(ctx, t, e.Key, *e.Trouble)
 			}
 		}
 		w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Verdicts}, said)
