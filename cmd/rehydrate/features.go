@@ -116,9 +116,17 @@ func (c *command) featuresOfWorkspace(ctx context.Context, f featureFlags) error
 		if err := state.CheckWritten(ctx, ws); err != nil {
 			return err
 		}
-		f.Paths, err = features.Sources(ws.Dir())
+		shards, err := state.Shards(ctx, ws)
 		if err != nil {
-			return asUsage(err)
+			return err
+		}
+		if len(shards) == 0 { // the folder of images has also what no dataset may have
+			return &problem{err: fmt.Errorf("the workspace %s has no dataset", c.workspace), code: exitRetry,
+				hint: "rehydrate run RELEASE writes it, or cluster merge RELEASE; then run the same command"}
+		}
+		f.Paths = nil
+		for _, shard := range shards {
+			f.Paths = append(f.Paths, filepath.Join(ws.Dir(), shard.Name))
 		}
 		hidden, err := state.MustHide(ctx, ws)
 		if err != nil {
