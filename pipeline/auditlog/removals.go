@@ -13,9 +13,9 @@ import (
 // was put back or what an audit found, goes by them. Fill them with Add, in the order of the log, and where the
 // digests are wanted with Learn, from the first record on again.
 type Removals struct {
-	Tombstones []Tombstone                              // one of each record, in their order
-	Entries    map[manifest.Key]Left                    // images that were removed from posts that stay
-	Images     map[manifest.PostID]map[int]ImageDigests // of what went with its post, or out of it
+	Tombstones []Tombstone                                // one of each record, in their order
+	Entries    map[manifest.Key]Left                      // images that were removed from posts that stay
+	Images     map[manifest.PostID]map[int][]ImageDigests // of what went with its post, or out of it, the last one last
 
 	Gone map[manifest.PostID]GonePost  // posts that are gone by the last answer, which no tombstone follows
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
@@ -54,7 +54,7 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
-	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int]ImageDigests{},
+	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int][]ImageDigests{},
 		Gone: map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
@@ -118,23 +118,33 @@ func (r *Removals) Learn(e Event) {
 		switch {
 		case !r.removed[p.ID]: // most posts: nothing is kept of them
 		case e.Kind == Fetch:
-			set(r.last, p.ID, e.Image, ImageDigests{e.SHA256, e.Original, e.Pixels})
-			delete(r.Images[p.ID], e.Image)
+			digests := ImageDigests{e.SHA256, e.Original, e.Pixels}
+			set(r.last, p.ID, e.Image, digests)
+			r.forget(p.ID, e.Image, digests)
 		default:
 			for image, digests := range r.last[p.ID] {
 				if e.Erases(manifest.Key{ID: p.ID, Image: image}) {
-					set(r.Images, p.ID, image, digests)
+					r.forget(p.ID, image, digests)
+					set(r.Images, p.ID, image, append(r.Images[p.ID][image], digests))
 				}
 			}
 		}
 	}
 }
 
-func set(m map[manifest.PostID]map[int]ImageDigests, id manifest.PostID, image int, digests ImageDigests) {
-	if m[id] == nil {
-		m[id] = map[int]ImageDigests{}
+// forget takes digests out of those of erased images.
+func (r *Removals) forget(id manifest.PostID, image int, digests ImageDigests) {
+	all := slices.DeleteFunc(r.Images[id][image], func(d ImageDigests) bool { return d.SHA256 == digests.SHA256 })
+	if r.Images[id] != nil {
+		r.Images[id][image] = all
 	}
-	m[id][image] = digests
+}
+
+func set[T any](m map[manifest.PostID]map[int]T, id manifest.PostID, image int, value T) {
+	if m[id] == nil {
+		m[id] = map[int]T{}
+	}
+	m[id][image] = value
 }
 
 // Erases reports whether the record says that the workspace may not have the image of an entry any more: its post got a

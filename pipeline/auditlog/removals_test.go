@@ -17,12 +17,16 @@ func TestRemovals(t *testing.T) {
 		{"fetch a 0 1", "", "", ""},
 		{"fetch a 0 1; tombstone a", "a", "", "a=1"},
 		{"fetch a 0 1; erased a 0", "", "", "a=1"},
-		{"fetch a 0 1; tombstone a; erased a 0; fetch a 0 2", "a", "", ""},
+		{"fetch a 0 1; tombstone a; erased a 0; fetch a 0 1", "a", "", ""},
+		// A post that came back with another picture has had both.
+		{"fetch a 0 1; tombstone a; erased a 0; fetch a 0 2", "a", "", "a=1"},
+		{"fetch a 0 1; erased a 0; fetch a 0 2; tombstone a; erased a 0", "a", "", "a=1 a=2"},
+		{"fetch a 0 1; fetch a 0 2; tombstone a", "a", "", "a=2"},
 		{"fetch a 0 1; tombstone a; lifted a", "a undone", "", "a=1"},
 		{"fetch a 0 1; tombstone a; readmitted a; readmitted a 0 revoked", "a", "", "a=1"},
 		{"fetch a 0 1; fetch a 1 2; erased a 1 gallery_item_deleted", "", "a/1", "a/1=2"},
 		{"fetch a 0 1; fetch a 1 2; erased a 0 gallery_item_deleted", "", "a", "a=1"},
-		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 0 3", "", "", ""},
+		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 0 3", "", "", "a=1"},
 		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 1 3", "", "a", "a=1"},
 		// Whether it is the same picture is decided again, by the digests of what was taken down.
 		{"fetch a 0 1; fetch b 0 1; tombstone a; erased a 0; erased b 0 same_as_removed", "a", "", "a=1"},
@@ -42,8 +46,10 @@ func TestRemovals(t *testing.T) {
 			entries = append(entries, k.String())
 		}
 		for id, of := range gone.Images {
-			for image, d := range of {
-				images = append(images, manifest.Key{ID: id, Image: image}.String()+"="+d.SHA256)
+			for image, all := range of {
+				for _, d := range all {
+					images = append(images, manifest.Key{ID: id, Image: image}.String()+"="+d.SHA256)
+				}
 			}
 		}
 		slices.Sort(images)

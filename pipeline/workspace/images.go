@@ -117,7 +117,8 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Image) {
 	t.exec(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
 	t.dropRows(ctx, k)
-	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ?", k.ID, k.Image)
+	// Only this picture is back. Another one that was erased stays so, and is known by its digests wherever it turns up.
+	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, img.SHA256)
 	// A text of another image cannot be compared with the new one's.
 	t.exec(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image,
 		img.SHA256)
@@ -496,11 +497,12 @@ type ErasedImage struct {
 }
 
 // ErasedImages returns the digests of images that were stored and went with their post, or out of it, by id and image.
+// An entry can have several, in the order in which they went.
 func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err error) {
 	defer wrap(&err, "read the digests of erased images")
 	return list(ctx, w.db, func(e *ErasedImage) []any {
 		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
-	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image")
+	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image, rowid")
 }
 
 // Swept counts the repairs of Sweep. All are zero after a run that ended by itself.

@@ -347,7 +347,7 @@ func TestOpenFinishesAnErase(t *testing.T) {
 }
 
 // What is erased of a post, and what is taken out of one, leaves its digests until the tombstone is lifted or the image
-// is back. What only got lost leaves none.
+// is back. Another image of the entry leaves them there, and its own when it goes. What only got lost leaves none.
 func TestDigestsOfErasedImagesStay(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(6)...)
@@ -363,11 +363,16 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 	testkit.OK(t, w.DropImage(ctx, key("a004"), Trouble{Outcome: manifest.Gone, Reason: "gallery_item_deleted"}, true),
 		w.DropImage(ctx, key("a005"), Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false))
 	testkit.OK(t, w.Erase(ctx, "a000"), w.LiftTombstones(ctx, digestOf(nil), "a001")) // a000 once more: nothing is lost
-	store(t, w, key("a002"), "back again")
+	store(t, w, key("a002"), "image of a002")                                         // it is back
+	images["other"] = store(t, w, key("a003"), "another image of a003")
+	testkit.OK(t, w.Erase(ctx, "a003"))
 	got, err := w.ErasedImages(ctx)
 	var want []ErasedImage
-	for _, id := range []manifest.PostID{"a000", "a003", "a004"} {
+	for _, id := range []manifest.PostID{"a000", "a003", "other", "a004"} {
 		img := images[id]
+		if id == "other" {
+			id = "a003"
+		}
 		want = append(want, ErasedImage{Key: manifest.Key{ID: id},
 			Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}})
 	}

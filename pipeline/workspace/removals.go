@@ -41,7 +41,7 @@ func (w *Workspace) checkRemovals(ctx context.Context, log *auditlog.Log, r *res
 		return nil // it is older, or the log is, which may lack what undid a removal
 	}
 	done, err := w.Meta(ctx, metaTaken)
-	if err != nil || done != "" && r.what != auditlog.RestoredChanged {
+	if err != nil || done == takenOver && r.what != auditlog.RestoredChanged {
 		return err
 	}
 	queue, err := readQueue(ctx, w.db, r.from, -1)
@@ -91,10 +91,12 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		return
 	}
 	for id, images := range gone.Images {
-		for image, d := range images {
-			t.exec(ctx, `INSERT OR IGNORE INTO erased_image (id, image, original_sha256, sha256, pixels_sha256)
-				SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2)`,
-				id, image, d.Original, d.SHA256, d.Pixels)
+		for image, all := range images {
+			for _, d := range all {
+				t.exec(ctx, `INSERT OR IGNORE INTO erased_image (id, image, original_sha256, sha256, pixels_sha256)
+					SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2 AND sha256 = ?4)`,
+					id, image, d.Original, d.SHA256, d.Pixels)
+			}
 		}
 	}
 	left := leftImages{}
@@ -115,7 +117,7 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 	if len(since.Posts)+len(since.Images) > 0 {
 		t.setMeta(ctx, metaSince, jsonColumn{since})
 	}
-	t.setMeta(ctx, metaTaken, "1")
+	t.setMeta(ctx, metaTaken, takenOver)
 }
 
 // updateHeard takes over what audits heard by a log.

@@ -37,7 +37,7 @@ const (
 	metaLogHead = "log_head" // an auditlog.Checkpoint
 	metaNoCopy  = "no_copy"  // the LostCopies
 	metaUnsure  = "log_lost" // "1" once the last export of the log may not be that of the dataset
-	metaTaken   = "removals" // "1" once all removals of the log were taken over
+	metaTaken   = "removals" // takenOver once all removals of the log were
 	metaLeft    = "left"     // leftImages
 	metaSince   = "since"    // sinceNote
 )
@@ -45,10 +45,14 @@ const (
 // HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
 const HeardKey = "audit_heard"
 
+// takenOver is the value of metaTaken. An earlier version, which took over one erased image of an entry, wrote 1.
+const takenOver = "2"
+
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
-// place of another one, while its file does. The earlier_ tables have what a re-reading compares with, and are empty
-// while none is under way.
+// place of another one, while its file does. erased_image has all pictures of an entry that were erased, in their order:
+// a post can come back with another one. The earlier_ tables have what a re-reading compares with, and are empty while
+// none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -61,9 +65,7 @@ CREATE TABLE post (
   subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE erased_image (
-  id TEXT NOT NULL, image INTEGER NOT NULL,
-  original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image));
+` + erasedSQL + `
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -97,6 +99,10 @@ CREATE TABLE copy (
   files TEXT NOT NULL, open INTEGER NOT NULL, told TEXT NOT NULL, rows TEXT NOT NULL);
 `
 
+const erasedSQL = `CREATE TABLE erased_image (
+  id TEXT NOT NULL, image INTEGER NOT NULL,
+  original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image, sha256));`
+
 // openState opens state.db for the holder of the lock and makes its tables when it is new.
 func (w *Workspace) openState(ctx context.Context) error {
 	// SQLite would make the file with the umask's mode; its journal inherits the file's.
@@ -122,6 +128,9 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
+		if err := w.widenErased(ctx); err != nil {
+			return err
+		}
 		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
 	}
 	w.unfinished.Store(false) // nothing was begun
@@ -129,7 +138,23 @@ func (w *Workspace) openState(ctx context.Context) error {
 		t.exec(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 		t.exec(ctx, schemaSQL)
 		t.setMeta(ctx, metaSchema, strconv.Itoa(Layout))
-		t.setMeta(ctx, metaTaken, "1") // a log that is there is compared with it next
+		t.setMeta(ctx, metaTaken, takenOver) // a log that is there is compared with it next
+	})
+}
+
+// widenErased makes room for several erased pictures of an entry in a state.db that has room for one. It has the same
+// columns before and after, so either is read alike.
+func (w *Workspace) widenErased(ctx context.Context) error {
+	narrow, err := texts(ctx, w.db,
+		"SELECT name FROM sqlite_schema WHERE name = 'erased_image' AND sql LIKE '%PRIMARY KEY (id, image))%'")
+	if err != nil || len(narrow) == 0 {
+		return w.explain(ctx, err)
+	}
+	return w.change(ctx, "make room for more erased images", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "ALTER TABLE erased_image RENAME TO erased_once")
+		t.exec(ctx, erasedSQL)
+		t.exec(ctx, "INSERT INTO erased_image SELECT * FROM erased_once ORDER BY id, image")
+		t.exec(ctx, "DROP TABLE erased_once")
 	})
 }
 
