@@ -317,7 +317,11 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
 			Reason: policy.SameAsRemoved}
 	}
-	list, err := state.OwingCopies(ctx, c.Workspace, erased)
+	gone, err := state.MustLeaveCopies(ctx, c.Workspace, erased, r.stones, r.Policy)
+	if err != nil {
+		return plan, err
+	}
+	list, err := state.OwingCopies(ctx, c.Workspace, gone)
 	for _, reported := range list {
 		if reported.State != state.CopyClosed && (reported.State != state.CopyGood || len(reported.Owed) > 0) {
 			plan.Copies = append(plan.Copies, reported)

@@ -67,7 +67,7 @@ func (r *run) clear(ctx context.Context) error {
 	if len(list) > 0 {
 		r.Progress.stage("update copies")
 	}
-	r.copies, err = copies.Purge(ctx, r.Workspace, erased)
+	r.copies, err = copies.Purge(ctx, r.Workspace, erased, r.stones, r.Policy)
 	if err != nil {
 		return err
 	}

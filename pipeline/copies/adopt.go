@@ -52,7 +52,8 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 			fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
 	}
 	if at >= 0 {
-		c.Format, c.Made, c.Taken = registered[at].Format, registered[at].Made, registered[at].Taken
+		was := registered[at]
+		c.Format, c.Made, c.Taken, c.Former = was.Format, was.Made, was.Taken, was.Former
 	}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(name)), Format: c.Format,
 		Files: logFiles(c.Files)}
@@ -64,12 +65,9 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 
 // owing reports on a copy that was just put on record: it is open where rows in it must go.
 func owing(ctx context.Context, ws *workspace.Workspace, c workspace.Copy) (state.CopyReport, error) {
-	gone, err := state.MustEraseNow(ctx, ws)
-	if err == nil {
-		gone, err = state.MustLeaveCopies(ctx, ws, gone)
-	}
+	gone, err := state.MustLeaveCopiesNow(ctx, ws)
 	report := state.NewCopyReport(c)
-	report.Owed = state.Owed(c, gone)
+	report.Owed = state.Owed(c, gone.In(c))
 	if len(report.Owed) > 0 {
 		report.State = state.CopyOpen
 	}

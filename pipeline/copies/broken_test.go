@@ -69,7 +69,7 @@ func jobs() []job {
 			testkit.Same(s, "on record again", 1, len(s.events(auditlog.Copy))-1)
 		}, func(ctx context.Context, s *site) error {
 			gone := state.GoneSet{Posts: map[manifest.PostID]state.GonePost{"few001": {ID: "few001"}}}
-			return told(Purge(ctx, s.ws, gone))
+			return told(purge(ctx, s.ws, gone))
 		}},
 		{"a purge of an unfinished copy", func(s *site) {
 			s.copy("x", "folder")
@@ -78,7 +78,7 @@ func jobs() []job {
 			closed(s)
 			left, err := os.ReadDir(s.dir)
 			testkit.Same(s, "what is left", 0, len(left), err)
-		}, func(ctx context.Context, s *site) error { return told(Purge(ctx, s.ws, state.GoneSet{})) }},
+		}, func(ctx context.Context, s *site) error { return told(purge(ctx, s.ws, state.GoneSet{})) }},
 		{"the end", made, func(s *site) {
 			closed(s)
 			left, err := os.ReadDir(s.dir)

@@ -80,10 +80,7 @@ func Glance(ctx context.Context, ws *workspace.Workspace) ([]state.CopyReport, e
 }
 
 func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyReport, error) {
-	gone, err := state.MustEraseNow(ctx, ws)
-	if err == nil {
-		gone, err = state.MustLeaveCopies(ctx, ws, gone)
-	}
+	gone, err := state.MustLeaveCopiesNow(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +105,7 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 			report.State, report.Told = state.CopyUnfinished, ""
 			continue
 		}
-		err := examine(ctx, c, left, at, gone, len(report.Owed) > 0, others(copies, c))
+		err := examine(ctx, c, left, at, gone.In(c), len(report.Owed) > 0, others(copies, c))
 		switch {
 		case err != nil:
 			report.State, report.Told = state.CopyOpen, printable.Line(err.Error())

@@ -14,6 +14,7 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // End takes all rows out of every registered copy that can be reached, deletes what is left of it, and closes its
@@ -34,7 +35,7 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 		}
 	}
 	// As a purge of every post, with all that it looks at: files that somebody changed or added are not ours to delete.
-	purged, err := Purge(ctx, ws, all)
+	purged, err := Purge(ctx, ws, all, nil, policy.Policy{})
 	if err != nil {
 		return nil, err
 	}

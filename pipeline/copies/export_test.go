@@ -257,7 +257,7 @@ func TestExportMeetsAnother(t *testing.T) {
 			t.Errorf("%v, want %q", err, tt.want)
 		}
 		testkit.OK(t, os.RemoveAll(theirs))
-		reports, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		reports, err := purge(t.Context(), s.ws, state.GoneSet{})
 		for _, r := range reports {
 			testkit.Same(t, tt.want+": the record", state.CopyClosed, r.State, err)
 		}
@@ -447,7 +447,7 @@ func TestExportKilled(t *testing.T) {
 		switch {
 		case named:
 		case n%2 == 0:
-			_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+			_, err := purge(t.Context(), s.ws, state.GoneSet{})
 			testkit.OK(t, err)
 			left, err := os.ReadDir(s.dir)
 			if len(left) > 0 && len(list) > 0 {
@@ -515,7 +515,7 @@ func TestFailedExportLeavesNothing(t *testing.T) {
 		}
 		left, err := os.ReadDir(s.dir)
 		testkit.Same(t, step+": state, and what is left", []any{want, n}, []any{s.list("x").State, len(left)}, err)
-		_, err = Purge(t.Context(), s.ws, state.GoneSet{})
+		_, err = purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, step, state.CopyClosed, s.list("x").State, err)
 		s.copy("x", "parquet")
 	}

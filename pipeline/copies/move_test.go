@@ -84,7 +84,7 @@ func TestLostCopyIsClosedByWord(t *testing.T) {
 	want := 2 // as many as the log registers
 	for _, name := range []string{at, third} {
 		var purged, ended []state.CopyReport
-		stopped(func(ctx context.Context) (err error) { purged, err = Purge(ctx, s.ws, state.GoneSet{}); return err })
+		stopped(func(ctx context.Context) (err error) { purged, err = purge(ctx, s.ws, state.GoneSet{}); return err })
 		stopped(func(ctx context.Context) (err error) { ended, err = End(ctx, s.ws, now); return err })
 		list, err := s.ws.LostCopies(t.Context())
 		testkit.Same(t, "lost before "+name, [3]int{want, want, want}, [3]int{len(list), len(purged), len(ended)}, err)

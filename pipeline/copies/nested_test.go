@@ -66,7 +66,7 @@ func TestAdoptForgetsNoUnfinishedCopy(t *testing.T) {
 	if _, err := s.adopt("usb/x"); !errors.Is(err, ErrNotCopy) {
 		t.Errorf("it is there: %v", err)
 	}
-	_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+	_, err := purge(t.Context(), s.ws, state.GoneSet{})
 	testkit.OK(t, err)
 	if _, err := os.Lstat(left); err == nil {
 		t.Error("it is there after a purge")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -16,13 +17,15 @@ import (
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
-// Purge takes the rows that copies must lose when these are erased (state.MustLeaveCopies) out of every registered copy
-// that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every
+// Purge takes the rows that copies must lose when these are erased and these tombstones hold (state.MustLeaveCopies) out
+// of every registered copy that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every
 // copy that is not in order or out of reach. An error with one copy is in that copy's report. Copies of which only the
 // log knows are reported behind the others.
-func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) ([]state.CopyReport, error) {
+func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet, stones state.Holding,
+	p policy.Policy) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil {
 		return nil, err
@@ -34,13 +37,14 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 			}
 		}
 	}
-	gone, err := state.MustLeaveCopies(ctx, ws, erased) // rows of the reopened copies among them
+	all, err := state.MustLeaveCopies(ctx, ws, erased, stones, p) // rows of the reopened copies among them
 	if err != nil {
 		return nil, err
 	}
 	reports := []state.CopyReport{}
 	// The last path first: a copy inside another one is purged before the outer one is read.
 	for _, c := range slices.Backward(copies) {
+		gone := all.In(c)
 		if state.StateOfCopy(c) == state.CopyClosed {
 			err := removeLater(ctx, c)
 			if err == nil {
@@ -60,7 +64,7 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet) (
 		reports = append(reports, report)
 	}
 	slices.Reverse(reports)
-	if err := state.NoteHeld(ctx, ws, reports, gone); err != nil {
+	if err := state.NoteHeld(ctx, ws, reports, all); err != nil {
 		return nil, err
 	}
 	lost, err := state.LostCopies(ctx, ws)
@@ -109,6 +113,7 @@ func purgeCopy(ctx context.Context, ws *workspace.Workspace, c workspace.Copy, o
 	// A file that somebody put beside them keeps the copy open, and no row that is out is owed again for it.
 	if p.out {
 		p.copy.Rows = slices.DeleteFunc(p.copy.Rows, gone.HasRow)
+		maps.DeleteFunc(p.copy.Former, func(row string, _ workspace.Former) bool { return gone.HasRow(row) })
 		p.copy.Next, p.copy.Taken = nil, p.copy.Taken+len(ids)
 	}
 	if err := ws.SetCopy(ctx, p.copy, event); err != nil {

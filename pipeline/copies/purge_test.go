@@ -363,7 +363,7 @@ func TestPurgeKilled(t *testing.T) {
 			s := newSite(t)
 			s.copy("x", format)
 			gone := s.gone("few001")
-			if !s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err }) {
+			if !s.killed(n, func(ctx context.Context) error { _, err := purge(ctx, s.ws, gone); return err }) {
 				if n < 5 {
 					t.Errorf("a purge of %d steps", n)
 				}
@@ -415,7 +415,7 @@ func TestNestedCopiesArePurgedFromWithin(t *testing.T) {
 	c.Path = filepath.Join(s.dir, "x/y")
 	testkit.OK(t, os.Rename(filepath.Join(s.dir, "y"), c.Path), s.ws.SetCopy(t.Context(), c),
 		Close(t.Context(), s.ws, filepath.Join(s.dir, "y"), "returned", "n", now))
-	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	reports, err := purge(t.Context(), s.ws, s.gone("few001"))
 	testkit.OK(t, err)
 	var paths []string
 	for _, r := range reports {
@@ -460,7 +460,7 @@ func TestOperatorClosesAnObligation(t *testing.T) {
 	testkit.Same(t, "events", 2, len(log))
 	theirs := filepath.Join(unfinishedPath(path), "theirs") // of an export of another workspace to the same path
 	testkit.OK(t, os.Mkdir(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, nil, 0o600))
-	reports, err := Purge(t.Context(), s.ws, s.gone("few002"))
+	reports, err := purge(t.Context(), s.ws, s.gone("few002"))
 	testkit.Same(t, "reports on what is closed", 0, len(reports), err)
 	testkit.Same(t, "listed", state.CopyClosed, s.list("x").State)
 	_, err = os.Stat(theirs)
@@ -505,7 +505,7 @@ func TestClosedCopyThatStandsAgainIsReopened(t *testing.T) {
 	shard := must(os.ReadFile(filepath.Join(path, "data/train-00000-of-00001.parquet")))
 	testkit.OK(t, os.RemoveAll(path), Close(t.Context(), s.ws, path, "destroyed", "shredded", now))
 	testkit.OK(t, os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "notes.txt"), []byte("theirs"), 0o600))
-	reports, err := Purge(t.Context(), s.ws, gone)
+	reports, err := purge(t.Context(), s.ws, gone)
 	testkit.Same(t, "somebody else's folder", 0, len(reports), err)
 	testkit.Same(t, "somebody else's folder is listed as", state.CopyClosed, s.list("x").State)
 	testkit.OK(t, os.WriteFile(filepath.Join(path, cardName), card, 0o600))
@@ -584,7 +584,7 @@ func TestFileThatTheDiskSpoils(t *testing.T) {
 		}
 		return nil
 	})
-	reports, err := Purge(ctx, s.ws, gone)
+	reports, err := purge(ctx, s.ws, gone)
 	testkit.OK(t, err)
 	if r := reports[0]; r.State != state.CopyOpen || !strings.HasPrefix(r.Told, "data/train-00000-of-00001.parquet: ") {
 		t.Errorf("the purge reports %+v", r)
@@ -602,7 +602,7 @@ func TestPurgeKilledTwice(t *testing.T) {
 		s.copy("x", "parquet")
 		gone := s.gone("few001")
 		for n := 1; ; n++ {
-			if !s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err }) {
+			if !s.killed(n, func(ctx context.Context) error { _, err := purge(ctx, s.ws, gone); return err }) {
 				t.Fatalf("%d steps, and the shard was never rewritten", n)
 			}
 			body := must(os.ReadFile(filepath.Join(s.dir, "x", shard)))
@@ -614,7 +614,7 @@ func TestPurgeKilledTwice(t *testing.T) {
 	for n := 1; ; n++ {
 		s := cutOff()
 		gone := s.gone("few001", "few002")
-		killed := s.killed(n, func(ctx context.Context) error { _, err := Purge(ctx, s.ws, gone); return err })
+		killed := s.killed(n, func(ctx context.Context) error { _, err := purge(ctx, s.ws, gone); return err })
 		r := s.purge("x", gone)
 		testkit.Same(t, "afterwards", []any{state.CopyGood, ""}, []any{r.State, r.Told})
 		testkit.Same(t, "rows that stay", ids[2:], s.holds("x"))
@@ -636,7 +636,7 @@ func TestDisclosedRowsAreAnObligation(t *testing.T) {
 		!strings.Contains(r.Told, "no purge reaches it") {
 		t.Errorf("it is listed as %+v", r)
 	}
-	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	reports, err := purge(t.Context(), s.ws, s.gone("few001"))
 	testkit.OK(t, err)
 	for what, r := range map[string]state.CopyReport{"a purge": reports[0], "the list": report()} {
 		if r.State != state.CopyOpen || !strings.Contains(r.Told, "no purge reaches it") ||
@@ -732,7 +732,7 @@ func TestPlantedInPlaceOfUnfinished(t *testing.T) {
 		} else {
 			testkit.OK(t, s.ws.SetCopy(t.Context(), workspace.Copy{Path: at, Format: "parquet", Made: now}))
 		}
-		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		_, err := purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, "listed as", want, s.list("x").State, err)
 		_, err = os.Lstat(unfinishedPath(at))
 		testkit.Same(t, "the link stays", finished, err == nil)
@@ -828,7 +828,7 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	theirs := filepath.Join(disk, "x", "few001.png")
 	testkit.OK(t, os.MkdirAll(filepath.Dir(theirs), 0o700), os.WriteFile(theirs, nil, 0o600),
 		Close(t.Context(), s.ws, filepath.Join(disk, "x"), "returned", "n", now))
-	reports, err := Purge(t.Context(), s.ws, s.gone("few001"))
+	reports, err := purge(t.Context(), s.ws, s.gone("few001"))
 	testkit.Same(t, "reports on what was never finished", 0, len(reports), err)
 	testkit.OK(t, os.RemoveAll(disk), os.Rename(disk+"-away", disk))
 	c := s.record("disk/x")
@@ -840,7 +840,7 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 	}
 	at.Close()
 	for range 2 {
-		reports, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		reports, err := purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, "reports", 0, len(reports), err)
 		if _, err := os.Lstat(left); err == nil {
 			t.Error("it stays when the disk is there again")

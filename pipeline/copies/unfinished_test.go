@@ -106,7 +106,7 @@ func TestCutOffCopyIsNotToldAway(t *testing.T) {
 	if err := tell(); !errors.Is(err, ErrCopyThere) {
 		t.Errorf("said again: %v", err)
 	}
-	_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+	_, err := purge(t.Context(), s.ws, state.GoneSet{})
 	testkit.OK(t, err)
 	if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("its folder stays: %v", err)
@@ -133,7 +133,7 @@ func TestUnfinishedCopyWithItsFilesComesBack(t *testing.T) {
 	testkit.OK(t, os.Rename(filepath.Join(s.dir, "x"), left), os.CopyFS(kept, os.DirFS(left)))
 	testkit.Same(t, "at first", state.CopyUnfinished, s.list("x").State)
 	for range 2 {
-		_, err := Purge(t.Context(), s.ws, state.GoneSet{})
+		_, err := purge(t.Context(), s.ws, state.GoneSet{})
 		testkit.Same(t, "purged", state.CopyClosed, s.list("x").State, err)
 		list, err := os.ReadDir(s.dir)
 		testkit.Same(t, "left", 0, len(list), err)

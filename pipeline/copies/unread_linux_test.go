@@ -72,7 +72,7 @@ func TestUnreadable(t *testing.T) {
 		at := func(name string) string { return filepath.Join(s.dir, "x", name) }
 		testkit.OK(t, test.before(s, at), os.Chmod(at(test.forbidden), test.mode))
 		testkit.Forbidden(t, func() {
-			all := map[string][]state.CopyReport{"the purge": must(Purge(t.Context(), s.ws, gone))}
+			all := map[string][]state.CopyReport{"the purge": must(purge(t.Context(), s.ws, gone))}
 			if test.mode == 0 { // the list removes nothing
 				all["the list"] = must(List(t.Context(), s.ws))
 			}

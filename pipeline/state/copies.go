@@ -81,11 +81,11 @@ const NotPurged = "not purged yet: run rehydrate purge RELEASE"
 
 // ListCopies returns all registered copies, by path, closed ones too. It reads the workspace alone and no copy.
 func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, error) {
-	erased, err := MustEraseNow(ctx, ws)
+	gone, err := MustLeaveCopiesNow(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	list, err := OwingCopies(ctx, ws, erased)
+	list, err := OwingCopies(ctx, ws, gone)
 	for i, c := range list {
 		// It was good at the last purge, or its export was killed, and rows of it have to go since.
 		if (c.State == CopyGood || c.State == CopyUnfinished) && len(c.Owed) > 0 {
@@ -96,8 +96,8 @@ func ListCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 }
 
 // OwingCopies returns all registered copies, and behind them the LostCopies, with the rows that they owe when these
-// rows are erased.
-func OwingCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) ([]CopyReport, error) {
+// rows must go.
+func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone CopySet) ([]CopyReport, error) {
 	lost, err := LostCopies(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -106,27 +106,24 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (
 	if err != nil || len(copies) == 0 {
 		return lost, err
 	}
-	gone, err := MustLeaveCopies(ctx, ws, erased)
-	if err != nil {
-		return nil, err
-	}
 	list := []CopyReport{}
 	for _, c := range copies {
 		report := NewCopyReport(c)
-		report.Owed = Owed(c, gone)
+		report.Owed = Owed(c, gone.In(c))
 		list = append(list, report)
 	}
 	return append(list, lost...), NoteHeld(ctx, ws, list, gone)
 }
 
 // NoteHeld adds to reports the rows of posts that are held back, but for those that must go anyway.
-func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, gone GoneSet) error {
+func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, gone CopySet) error {
 	waits, err := Withheld(ctx, ws)
 	if err != nil || len(waits.Posts)+len(waits.Entries) == 0 {
 		return err
 	}
 	copies, err := ws.Copies(ctx)
 	for r, c := range unclosed(list, copies) {
+		gone := gone.In(c)
 		for _, row := range Owed(c, waits) {
 			if !gone.HasRow(row) {
 				r.Held = append(r.Held, row)

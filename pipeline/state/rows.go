@@ -34,6 +34,7 @@ type GonePost struct {
 //	                  MustLeaveDataset, and those that audits heard are gone, which leave it with the next job
 //
 // An entry whose image showed the same picture as one that was taken down is in all of them once its image was dropped.
+// It leaves them when it has another image, but for a copy that holds the former one (CopySet).
 
 // A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is
 // live. The zero value has none.
@@ -229,25 +230,76 @@ func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
 const LeftManifest manifest.Reason = "left_manifest"
 
-// MustLeaveCopies returns the rows that registered copies must lose, where these are erased: they, the rows of posts
-// that the policy does not allow, as in quarantine, once they have left the dataset, the rows whose entries the
-// manifest has no more, and after the end of a workspace all of them.
-func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet) (GoneSet, error) {
+// A CopySet is the rows that registered copies must lose.
+type CopySet struct {
+	GoneSet // whichever copy has them
+	removed RemovedPictures
+	policy  policy.Policy
+}
+
+// In returns the rows that one copy must lose: also those in which it holds a picture that its entry has no more, which
+// was removed from its post or is that of a post that was taken down.
+func (s CopySet) In(c workspace.Copy) GoneSet {
+	gone := newGoneSet()
+	gone.add(s.GoneSet)
+	for row, was := range c.Former {
+		id := dataset.PostOf(row)
+		why := was.Left
+		if f := s.removed.Refuses(s.policy, id, workspace.Image{OriginalSHA256: was.File, SHA256: was.Stripped,
+			PixelsSHA256: was.Pixels}); f != nil {
+			why = f.Reason
+		}
+		if why != "" && !gone.HasRow(row) {
+			gone.Entries[row] = GonePost{id, manifest.StateRemoved, why}
+		}
+	}
+	return gone
+}
+
+// MustLeaveCopiesNow is MustLeaveCopies by the workspace's own tombstones and the policy of its last run.
+func MustLeaveCopiesNow(ctx context.Context, ws *workspace.Workspace) (CopySet, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return CopySet{}, err
+	}
+	p, err := lastPolicy(ctx, ws)
+	if err != nil {
+		return CopySet{}, err
+	}
+	erased, err := MustErase(ctx, ws, stones)
+	if err != nil {
+		return CopySet{}, err
+	}
+	return MustLeaveCopies(ctx, ws, erased, stones, p)
+}
+
+// MustLeaveCopies returns the rows that registered copies must lose, where these are erased and these tombstones hold:
+// they, the rows of posts that the policy does not allow, as in quarantine, once they have left the dataset, the rows
+// whose entries the manifest has no more, and after the end of a workspace all of them.
+func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet, stones Holding,
+	p policy.Policy) (CopySet, error) {
 	copies, err := ws.Copies(ctx)
 	if err != nil || len(copies) == 0 {
-		return erased, err
+		return CopySet{GoneSet: erased}, err
 	}
-	gone := newGoneSet()
-	gone.add(erased)
+	set := CopySet{GoneSet: newGoneSet(), policy: p}
+	set.add(erased)
 	held, err := heldRows(ctx, ws)
 	if err != nil {
-		return gone, err
+		return set, err
 	}
-	gone.add(held)
-	left := map[string]bool{}
+	set.add(held)
+	left, former := map[string]bool{}, false
 	for _, c := range copies {
 		for _, row := range c.Rows {
 			left[row] = true
+		}
+		former = former || len(c.Former) > 0
+	}
+	if former { // most workspaces have none, and need not look for pictures
+		set.removed, err = FindRemovedPictures(ctx, ws, stones)
+		if err != nil {
+			return set, err
 		}
 	}
 	rows := slices.Sorted(maps.Keys(left))
@@ -259,8 +311,8 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 	for _, row := range rows {
 		unasked.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
 	}
-	gone.add(unasked)
-	return gone, err
+	set.add(unasked)
+	return set, err
 }
 
 // heldRows are the rows of posts that the policy does not allow which are not in the dataset any more.

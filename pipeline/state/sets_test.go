@@ -61,15 +61,15 @@ func TestWhichRowsMustGo(t *testing.T) {
 		err)
 	waits, err := Withheld(ctx, ws)
 	testkit.Same(t, "rows that wait", "wait3 left6", rowsOfSet(waits, rows...), err)
-	copies, err := MustLeaveCopies(ctx, ws, erased)
-	testkit.Same(t, "rows of copies, where there is none", erased, copies, err)
+	copies, err := MustLeaveCopies(ctx, ws, erased, stones, policy.Default())
+	testkit.Same(t, "rows of copies, where there is none", erased, copies.GoneSet, err)
 
 	testkit.OK(t, ws.SetCopy(ctx, workspace.Copy{Path: "/good", Made: noon, Files: []workspace.File{{Name: "a"}},
 		Rows: []string{"live1", "held4", "held5"}}),
 		ws.SetCopy(ctx, workspace.Copy{Path: "/owes", Made: noon, Files: []workspace.File{{Name: "a"}}, Rows: rows}),
 		ws.SetCopy(ctx, workspace.Copy{Path: "/closed", Made: noon, Told: "returned"}))
-	copies, err = MustLeaveCopies(ctx, ws, erased)
-	testkit.Same(t, "rows that copies must lose", "gone2 held4 stone7 pict8 nobody9", rowsOfSet(copies, rows...), err)
+	copies, err = MustLeaveCopies(ctx, ws, erased, stones, policy.Default())
+	testkit.Same(t, "rows that copies must lose", "gone2 held4 stone7 pict8 nobody9", rowsOfSet(copies.GoneSet, rows...), err)
 	testkit.Same(t, "rows whose content is erased, as before", "gone2 stone7 pict8", rowsOfSet(erased, rows...))
 	why, _ := copies.Of("held4")
 	testkit.Same(t, "why", GonePost{"held4", manifest.StateHeld, "quarantine"}, why)
@@ -92,8 +92,8 @@ func TestWhichRowsMustGo(t *testing.T) {
 	testkit.Same(t, "open obligations", 2, open, err)
 
 	testkit.OK(t, WriteNote(ctx, ws, EndedNote{At: noon}))
-	copies, err = MustLeaveCopies(ctx, ws, erased)
-	testkit.Same(t, "after the end", strings.Join(rows, " "), rowsOfSet(copies, rows...), err)
+	copies, err = MustLeaveCopies(ctx, ws, erased, stones, policy.Default())
+	testkit.Same(t, "after the end", strings.Join(rows, " "), rowsOfSet(copies.GoneSet, rows...), err)
 	testkit.Same(t, "an empty set", true, GoneSet{}.Empty())
 	testkit.Same(t, "one that is not", false, erased.Empty())
 	testkit.Same(t, "one of entries alone", false, GoneSet{Entries: map[string]GonePost{"a": {}}}.Empty())

@@ -116,6 +116,7 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 // putImage writes the row of an image, in place of an older one and of what is known of that.
 func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Image) {
 	t.exec(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
+	t.noteFormer(ctx, k, img)
 	t.dropRows(ctx, k)
 	// Only this picture is back. Another one that was erased stays so, and is known by its digests wherever it turns up.
 	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, img.SHA256)

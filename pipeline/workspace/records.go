@@ -14,6 +14,7 @@ import (
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // A Post is what is known of a post. Times are UTC, to the second; zero means never.
@@ -560,6 +561,15 @@ type Copy struct {
 	Taken int `json:"taken,omitempty"`
 	// Was is what a closed copy had: somebody can put it back.
 	Was *ClosedCopy `json:"was,omitempty"`
+	// Former are pictures that it holds in rows of entries which have another one by now.
+	Former map[string]Former `json:"former,omitempty"`
+}
+
+// A Former is a picture that an entry had when a copy was made, and has no more.
+type Former struct {
+	Digests
+	// Left is why it had been removed from its post, which stays; empty if it had not.
+	Left manifest.Reason `json:",omitempty"`
 }
 
 // A ClosedCopy is what a copy had when it was closed.
@@ -579,17 +589,60 @@ func (c *Copy) Close(told string) {
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
 func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Event) error {
 	return w.change(ctx, "register the copy "+c.Path, func(ctx context.Context, t *tx) {
-		t.exec(ctx, `INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
-			VALUES (?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?)`,
-			c.Path, c.Note, c.Format, seconds(c.Made), jsonColumn{c.Files}, c.Open, c.Told, jsonColumn{c})
+		t.putCopy(ctx, c)
 		w.record(ctx, t, events...)
 	})
+}
+
+func (t *tx) putCopy(ctx context.Context, c Copy) {
+	t.exec(ctx, `INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
+		VALUES (?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?)`,
+		c.Path, c.Note, c.Format, seconds(c.Made), jsonColumn{c.Files}, c.Open, c.Told, jsonColumn{c})
 }
 
 // Copies returns the registered copies by path.
 func (w *Workspace) Copies(ctx context.Context) (copies []Copy, err error) {
 	defer wrap(&err, "read the registered copies")
-	return list(ctx, w.db, func(c *Copy) []any {
-		return []any{&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told, jsonColumn{c}}
-	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy ORDER BY path")
+	return listCopies(ctx, w.db, "")
 }
+
+// listCopies returns the copies that a clause selects, by path.
+func listCopies(ctx context.Context, q querier, clause string, args ...any) ([]Copy, error) {
+	return list(ctx, q, func(c *Copy) []any {
+		return []any{&c.Path, &c.Note, &c.Format, timestamp{&c.Made}, jsonColumn{&c.Files}, &c.Open, &c.Told, jsonColumn{c}}
+	}, "SELECT path, note, format, made_at, files, open, told, rows FROM copy "+clause+" ORDER BY path", args...)
+}
+
+// noteFormer notes which picture the copies hold that have a row of an entry, before another one becomes the entry's: a
+// copy can owe the row for it, whatever the entry shows then. The same picture takes the note back.
+func (t *tx) noteFormer(ctx context.Context, k manifest.Key, next Image) {
+	var was Former // what is stored, or what was erased last: no copy was made with another one since
+	t.get(ctx, `SELECT original_sha256, sha256, pixels_sha256 FROM (
+		SELECT 1 AS stored, rowid AS nth, original_sha256, sha256, pixels_sha256 FROM image WHERE id = ?1 AND image = ?2
+		UNION ALL SELECT 0, rowid, original_sha256, sha256, pixels_sha256 FROM erased_image WHERE id = ?1 AND image = ?2)
+		ORDER BY stored DESC, nth DESC LIMIT 1`, []any{k.ID, k.Image}, &was.File, &was.Stripped, &was.Pixels)
+	if t.err != nil || was.Stripped == "" { // as nearly all that come
+		return
+	}
+	t.get(ctx, "SELECT reason FROM trouble WHERE id = ? AND image = ? AND beside IN ('', ?) AND reason IN (?, ?)",
+		[]any{k.ID, k.Image, Going, policy.LeftGallery, policy.CrosspostParent}, &was.Left)
+	row := k.String()
+	copies, err := listCopies(ctx, t, "WHERE instr(rows, ?) > 0", `"`+row+`"`)
+	t.fail(err)
+	for _, c := range copies {
+		former, noted := c.Former[row]
+		switch {
+		case noted && former.Stripped == next.SHA256:
+			delete(c.Former, row)
+		case !noted && was.Stripped != next.SHA256:
+			if c.Former == nil {
+				c.Former = map[string]Former{}
+			}
+			c.Former[row] = was
+		default:
+			continue
+		}
+		t.putCopy(ctx, c)
+	}
+}
+
