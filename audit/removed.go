@@ -240,11 +240,16 @@ func (a *audit) findSame(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	another := map[*known]bool{}
 	for _, k := range same {
-		// What took the place of such a picture is its own.
 		now, stored := shown[k.name]
 		is := func(d digest) bool { return down[d] != nil }
-		if lost := a.removed[k.name]; (lost == nil || !lost.MustGo) && (!stored || slices.ContainsFunc(now, is)) {
+		lost := a.removed[k.name]
+		switch {
+		case lost != nil && lost.MustGo:
+		case stored && !slices.ContainsFunc(now, is):
+			another[k] = true
+		default:
 			l := lostImage{reason: policy.SameAsRemoved, because: "workspace"}
 			if t := since[k]; t != nil {
 				l.since = *t
@@ -252,6 +257,9 @@ func (a *audit) findSame(ctx context.Context) error {
 			a.removed[k.name] = a.posts[k.ID].withoutImage(l)
 		}
 	}
+	// What took the place of such a picture is the entry's own. The picture itself is that of no post that stays.
+	a.gone.marks = slices.DeleteFunc(a.gone.marks,
+		func(m clue[digest]) bool { return another[m.of] && down[m.is] != nil })
 	return nil
 }
 
