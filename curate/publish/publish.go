@@ -4,6 +4,7 @@
 //
 //   - What is written is read back, and has to hold the entries that were given.
 //   - No file may hold words of an image that the workspace has, the name of a user, or an address of a post or image.
+//   - Texts that pass through are left out of the entries of what is gone or held back.
 //   - The folder gets its name when it is whole: after an error there is none.
 package publish
 
@@ -74,6 +75,7 @@ type Report struct {
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
 	Hidden      int      `json:"without_phash,omitempty"` // of them, without those of a tombstone
+	Emptied     int      `json:"without_texts,omitempty"` // entries of posts or images that are gone or held back
 	Tombstones  int      `json:"tombstones"`
 	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have
@@ -199,13 +201,22 @@ func (p *publishing) writeBytes(ctx context.Context, name string, data []byte) e
 
 // annotate writes the annotations and release.toml.
 func (p *publishing) annotate(ctx context.Context) error {
+	stones, err := p.stones(ctx)
+	if err != nil {
+		return err
+	}
+	gone, posts := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+	for _, t := range stones {
+		gone[t.ID] = true
+	}
 	digests, hidden := map[manifest.Key]manifest.Entry{}, state.GoneSet{}
-	if p.Digests {
-		var err error
+	if p.Workspace != nil {
 		hidden, err = state.MustHide(ctx, p.Workspace)
 		if err != nil {
 			return err
 		}
+	}
+	if p.Digests {
 		for e, err := range copies.Digested(ctx, p.Workspace) {
 			if err != nil {
 				return err
@@ -220,6 +231,9 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if p.Splits != nil {
 			e.Split = p.Splits[e.ID]
 		}
+		if gone[e.ID] || hidden.HasRow(e.Key.String()) {
+			p.emptyTexts(e)
+		}
 	}
 	for _, name := range p.Keep {
 		if name != manifest.FieldSplit.String() && name != keepBatch && name != keepName &&
@@ -229,21 +243,17 @@ func (p *publishing) annotate(ctx context.Context) error {
 			return userfile.Wrong("--keep: the release has no column %q", name)
 		}
 	}
-	stones, err := p.stones(ctx)
-	if err != nil {
-		return err
-	}
-	gone, posts := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
-	for _, t := range stones {
-		gone[t.ID] = true
-	}
 	unused := maps.Clone(p.Splits)
 	counter, filled := labels.NewCounter(p.Release.Schema), map[manifest.Field]bool{}
 	for e, err := range labels.Images(p.Release.Schema, p.Release.Entries(ctx)) {
 		if err != nil {
 			return userfile.Faulty(err)
 		}
+		had := len(slices.Concat(e.Values...))
 		p.change(&e)
+		if len(slices.Concat(e.Values...)) < had {
+			p.Emptied++
+		}
 		if e.Split == "" {
 			return userfile.Wrong("--split: the file does not name the split of %s", e.ID)
 		}
@@ -257,7 +267,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
 			p.WithDigests++
 		}
-		if hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
+		if p.Digests && hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
 			p.Hidden++
 		}
 		for _, field := range manifest.Fields() {
@@ -295,6 +305,17 @@ func (p *publishing) annotate(ctx context.Context) error {
 		return err
 	}
 	return p.writeBytes(ctx, manifest.SettingsName, again.Settings)
+}
+
+// emptyTexts takes the texts that pass through from an entry whose post, or whose image, is gone or held back: they can
+// be what somebody wrote in it, and the workspace has no text of the image any more to compare them with.
+func (p *publishing) emptyTexts(e *manifest.Entry) {
+	e.Values = slices.Clone(e.Values)
+	for i, c := range p.Release.Schema.Columns {
+		if c.Type == manifest.TypeText || c.Type == manifest.TypeJSON {
+			e.Values[i] = nil
+		}
+	}
 }
 
 // maxAhead is how far clocks and time zones may differ.

@@ -86,6 +86,46 @@ func TestGoneCounted(t *testing.T) {
 	}
 }
 
+// TestTextsOfGonePosts: texts and JSON that pass through are left out where the post is gone, by the release or by the
+// workspace, or its image is; ids, labels, numbers and times stay.
+func TestTextsOfGonePosts(t *testing.T) {
+	const said = "they made the whole office laugh"
+	columns := bare
+	for _, c := range []string{"note text", "more json", "score integer"} {
+		name, kind, _ := strings.Cut(c, " ")
+		columns += "[[column]]\nname = \"" + name + "\"\ntype = \"" + kind + "\"\n"
+	}
+	files := map[string]string{"release.toml": columns,
+		"a.csv": "id,tone,note,more,score\nabc1,a," + said + ",\"{\"\"said\"\":1}\",7\nabc2,b,a short note,,8\n"}
+	stone := manifest.Tombstone{ID: "abc1", State: manifest.StateDeleted, Time: time.Unix(1e9, 0)}
+	for name, change := range map[string]func(c *Config, ws *workspace.Workspace){
+		"the release": func(c *Config, _ *workspace.Workspace) { c.Tombstones = []manifest.Tombstone{stone} },
+		"the workspace": func(c *Config, ws *workspace.Workspace) {
+			c.Workspace = ws
+			testkit.OK(t, ws.AddTombstones(t.Context(), []workspace.Tombstone{{Tombstone: stone}}),
+				ws.Erase(t.Context(), "abc1"))
+		},
+		"unavailable": func(c *Config, ws *workspace.Workspace) {
+			c.Workspace = ws
+			testkit.OK(t, ws.SetPosts(t.Context(), []workspace.Post{{ID: "abc1", State: manifest.StateUnavailable,
+				CheckedAt: time.Unix(1e9, 0)}}), ws.Erase(t.Context(), "abc1"))
+		},
+		"an image": func(c *Config, ws *workspace.Workspace) {
+			c.Workspace = ws
+			testkit.OK(t, ws.DropImage(t.Context(), manifest.Key{ID: "abc1"},
+				workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true))
+		},
+	} {
+		made, report, err := published(t, files, func(c *Config) {
+			change(c, known(t, c.Release, said))
+			c.Keep = []string{"note", "more"}
+		})
+		testkit.Same(t, name+": rows without texts", 1, report.Emptied, err)
+		testkit.Same(t, name, "id,split,tone,note,more,score\nabc1,train,a,,,7\nabc2,train,b,a short note,,8\n",
+			made["annotations.csv"])
+	}
+}
+
 // TestWordsOfImages: words that stand in an image are refused, and where they cannot be looked for nothing is
 // published.
 func TestWordsOfImages(t *testing.T) {
