@@ -273,7 +273,7 @@ func (s *asker) explainAbsence(ctx context.Context, posts []workspace.Post) erro
 			}
 			if err != nil { // more questions of this kind would be refused, too
 				s.unasked = true
-				s.Log.Warn("reddit does not say why a post is unavailable; the next job asks again", "id", p.ID, "error", err)
+				s.Log.Warn("reddit does not say why a post is unavailable", "id", p.ID, "error", err)
 				continue
 			}
 			s.abouts[name], known = about, true
