@@ -314,12 +314,12 @@ func (a *audit) decide(ctx context.Context) error {
 		}
 		// What is withheld stays in the workspace on purpose, so it is a duty and not content that must be gone.
 		shown := e.live != nil && e.live.State == manifest.StateLive
-		if e.waits && !shown {
-			a.noteWithheld(string(e.ID), was.since, was.goneAt)
-		}
 		a.decidePost(e, was)
-		if e.waits && shown { // a tombstone may say that it must go all the same
+		switch { // it waits no longer where a tombstone says that it must go
+		case e.waits && shown:
 			a.back = append(a.back, string(e.ID))
+		case e.waits:
+			a.noteWithheld(string(e.ID), was.since, was.goneAt)
 		}
 		e.unnamed = !e.entry
 		r.Posts = append(r.Posts, &e.AuditedPost)

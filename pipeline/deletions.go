@@ -310,7 +310,7 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
 		p := s.waiting[id]
 		switch {
-		case !p.State.Gone() || s.stones.Has(p.ID):
+		case !p.State.Gone():
 		// A confirmation covers what an earlier job withheld as many at once, and said so: nothing that this job found, that
 		// only an audit heard, or that a job saw which did not end.
 		case s.confirms() && s.withheld[p.ID] && p.Unconfirmed:

@@ -202,6 +202,36 @@ func TestWithheldGoesOffline(t *testing.T) {
 	testkit.Same(t, "rows of the copy", 4, len(s.copied))
 }
 
+// TestTombstonesEndHolds: a post that was held back and has a tombstone is removed by the next job without a
+// confirmation, whatever Reddit says of it, once, and nothing of it waits any longer.
+func TestTombstonesEndHolds(t *testing.T) {
+	ran := newWorld(t, numbered(8)...).do("policy readmit; run").ok()
+	for i, steps := range []string{
+		"post absent p00 p01 p02; recheck; stones removed p00 p01 p02; JOB",
+		"post deleted p00 p01 p02; recheck; stones removed p00 p01 p02; post unclear p00 p01 p02; JOB",
+		"post deleted p00 p01 p02; recheck; stones removed p00 p01 p02; post live p00 p01 p02; JOB",
+		"post moderator p00 p01 p02; recheck; recheck confirm; post live p00 p01 p02; run; " +
+			"post moderator p00 p01 p02; recheck; policy strict; JOB",
+	} {
+		for j, job := range []string{"recheck", "run", "purge", "recheck blocked=1"} {
+			if leftOut(i+j, 4) {
+				continue
+			}
+			removed := func(w *world) int { return max(len(w.summary.Removed), len(w.purged.Erased)) }
+			w := ran.copied(t).do("copy c").ok().do(strings.ReplaceAll(steps, "JOB", job))
+			s, name := w.checkSound(), steps+", "+job
+			testkit.Same(t, "posts that wait, "+name, 0, s.status.Withheld)
+			testkit.Same(t, "rows of the copy, "+name, 5, len(s.copied))
+			if w.err == nil {
+				testkit.Same(t, "posts that were removed, "+name, 3, removed(w))
+			}
+			w.do("recheck").ok()
+			testkit.Same(t, "posts that were removed again, "+name, 0, removed(w))
+			testkit.Same(t, "posts that wait later, "+name, 0, w.checkSound().status.Withheld)
+		}
+	}
+}
+
 // TestParentTaken: a crosspost loses its picture with every job that asks when its parent has a tombstone, whether the
 // parent is an entry or not, and never gets it where it had none.
 func TestParentTaken(t *testing.T) {

@@ -291,7 +291,6 @@ func (r *run) takeDown(ctx context.Context, q PurgeRequest, before stock) ([]man
 	for _, id := range q.IDs {
 		unknown[id] = true
 	}
-	var settled []workspace.Post
 	var erase []manifest.PostID
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
@@ -306,14 +305,6 @@ func (r *run) takeDown(ctx context.Context, q PurgeRequest, before stock) ([]man
 		if before.content[p.ID] || requested {
 			erase = append(erase, p.ID)
 		}
-		if p.Withheld { // a tombstone needs no confirmation
-			p.Withheld = false
-			settled = append(settled, p)
-		}
-	}
-	// The state first: an erasure that is killed is found by it and finished.
-	if err := r.Workspace.SetPosts(ctx, settled); err != nil {
-		return nil, err
 	}
 	for _, id := range erase {
 		if err := r.Workspace.Erase(ctx, id); err != nil {

@@ -311,7 +311,8 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. Only LiftTombstones takes one back.
+// also an empty one. What is withheld of the post waits no longer: a tombstone needs no confirmation. Only
+// LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }
@@ -334,6 +335,7 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(s.Time), s.ID, s.Reason)
+		t.exec(ctx, endHold, s.ID)
 		t.dropValues(ctx, "id = ? AND "+goneSQL, s.ID)
 		if stored+changed+younger > 0 {
 			var since time.Time
@@ -347,14 +349,19 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 	}
 }
 
+// endHold ends the wait of a post for a confirmation; its entries need none, as they go with it.
+const endHold = `UPDATE post SET withheld = 0, gone_at = CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN gone_at
+	ELSE 0 END WHERE id = ?1 AND withheld > 0`
+
 // SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the suspension.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {
 	event := auditlog.Event{Kind: auditlog.Readmitted}
+	statements := []string{"UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2"}
 	if !readmitted {
 		event.Verdict = auditlog.Revoked
+		statements = append(statements, endHold)
 	}
-	return w.changeTombstones(ctx, "readmit posts", event,
-		[]string{"UPDATE tombstone SET readmitted = ?2 WHERE id = ?1 AND readmitted <> ?2"}, ids, readmitted)
+	return w.changeTombstones(ctx, "readmit posts", event, statements, ids, readmitted)
 }
 
 // LiftTombstones removes the tombstones of posts that a signed statement names; digest is its sha256, in hex.
