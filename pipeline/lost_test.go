@@ -44,6 +44,71 @@ func TestDamageFoundWhileWritingCostsOneRow(t *testing.T) {
 	testkit.Same(t, "files", before.files, s.files)
 }
 
+// TestHeldBackOutlivesItsFile: that a removal waits is not forgotten where the file of the image is lost, or comes back:
+// it goes with the others when it is confirmed, in the copies, too, with its digests on record, and never before.
+func TestHeldBackOutlivesItsFile(t *testing.T) {
+	held := []string{"g/1", "h/1", "p00", "p01", "p02"}
+	ran := newWorld(t, append(numbered(6), "g*3", "h*3")...).do("run").ok()
+	for i, c := range []struct {
+		steps  string // DAMAGE takes a file away, and REPAIR brings it back
+		waits  int
+		copied int
+	}{
+		{"DAMAGE; recheck", 5, 12},
+		{"DAMAGE; recheck; REPAIR; recheck", 5, 12},
+		{"DAMAGE; purge offline confirm", 0, 7},
+		{"DAMAGE; run confirm", 0, 7},
+		{"DAMAGE; recheck; REPAIR; recheck confirm", 0, 7},
+		{"DAMAGE; recheck; image ok g/1 h/1 p00 p01; post live p02; run", 0, 12},
+	} {
+		for j, lost := range held {
+			if leftOut(i+j, 5) {
+				continue
+			}
+			w := ran.copied(t).do("copy c; image left g/1 h/1; image parent p00 p01; post deleted p02; recheck").ok()
+			rec := w.inspect().records[lost]
+			name := ""
+			testkit.OK(t, w.inWorkspace(t.Context(), func(_ context.Context, ws *workspace.Workspace) error {
+				name = filepath.Join(w.dir, "ws", ws.ImageName(rec.Key, rec.Image.Format))
+				return nil
+			}))
+			body, err := os.ReadFile(name)
+			testkit.OK(t, err)
+			for step := range strings.SplitSeq(c.steps, "; ") {
+				switch step {
+				case "DAMAGE":
+					testkit.OK(t, os.Remove(name))
+				case "REPAIR":
+					testkit.OK(t, os.WriteFile(name, body, 0o600))
+				default:
+					w.do(step).ok()
+				}
+			}
+			s, what := w.checkSound(), c.steps+" of "+lost
+			testkit.Same(t, "what waits, "+what, c.waits, s.status.Withheld)
+			testkit.Same(t, "rows of the copy, "+what, c.copied, len(s.copied))
+			if strings.HasSuffix(c.steps, "; run") {
+				testkit.Same(t, "rows, "+what, 12, len(s.rows))
+			}
+			if strings.Contains(c.steps, "REPAIR; recheck") && c.waits > 0 {
+				testkit.Same(t, "the image, "+what, true, s.imageOf(lost))
+			}
+			if !strings.HasSuffix(c.steps, "confirm") {
+				continue
+			}
+			w.read(func(ctx context.Context, ws *workspace.Workspace) {
+				erased, err := ws.ErasedImages(ctx)
+				testkit.OK(t, err)
+				var rows []string
+				for _, e := range erased {
+					rows = append(rows, e.Key.String())
+				}
+				testkit.Same(t, "images of which there are digests, "+what, held, rows)
+			})
+		}
+	}
+}
+
 // TestEndLeavesNothing: the end of a workspace takes images, texts, dataset and copies away, and names what no run
 // wrote, with the files among that which hold rows.
 func TestEndLeavesNothing(t *testing.T) {

@@ -351,10 +351,6 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 		return erased, lost, err
 	}
 	confirmed, err := state.Unconfirmed(ctx, r.Workspace)
-	maps.DeleteFunc(confirmed.Entries, func(row string, _ state.GonePost) bool {
-		k, err := manifest.ParseKey(row)
-		return err == nil && lost[k] // with it goes what is known of it
-	})
 	maps.Copy(erased.Posts, confirmed.Posts)
 	maps.Copy(erased.Entries, confirmed.Entries)
 	for id, p := range confirmed.Posts {
@@ -528,7 +524,9 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 			rec.Post.Withheld, rec.Post.Unconfirmed, rec.Trouble = false, false, nil
 		}
 	case e.lost[rec.Key]:
-		rec.Trouble = nil
+		if rec.Trouble != nil && !rec.Trouble.Withheld() {
+			rec.Trouble = nil
+		}
 	case rec.Image == nil:
 		return rec
 	default:

@@ -230,11 +230,24 @@ func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) erro
 	})
 }
 
-// dropRows deletes what is known of an entry's image: reading, image and trouble.
+// dropRows deletes what is known of an entry's image: reading, image and trouble. That its removal waits stays known,
+// for copies have its row: only ClearTrouble and DropImage end that.
 func (t *tx) dropRows(ctx context.Context, k manifest.Key) {
-	for _, table := range []string{"reading", "image", "trouble"} {
+	for _, table := range []string{"reading", "image"} {
 		t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 	}
+	t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND image = ? AND NOT "+waitsSQL, k.ID, k.Image)
+}
+
+// waitsSQL holds of trouble that Trouble.Withheld is true of.
+const waitsSQL = "beside IN ('" + string(Waiting) + "', '" + string(Unconfirmed) + "')"
+
+// loseImage is dropRows of an image that was lost. Where its removal waits, its digests are kept: it is erased with
+// that.
+func (t *tx) loseImage(ctx context.Context, k manifest.Key) {
+	t.keepDigests(ctx, `id = ?1 AND image = ?2 AND (EXISTS (SELECT 1 FROM post WHERE id = ?1 AND withheld > 0)
+		OR EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND `+waitsSQL+`))`, k.ID, k.Image)
+	t.dropRows(ctx, k)
 }
 
 // ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is not the one of img.
@@ -255,7 +268,8 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 	return body, nil
 }
 
-// SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays.
+// SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays. While its
+// removal waits only another word on its removal takes the place of that.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
 	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(),
 		func(ctx context.Context, t *tx) { w.putTrouble(ctx, t, k, trouble) })
@@ -281,13 +295,17 @@ func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, troub
 	if policy.LeftPost(trouble.Reason) {
 		trouble.At = earlier(trouble.At, w.sinceByLog(ctx, t).Images[k.ID])
 	}
-	t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At))
+	t.exec(ctx, `INSERT INTO trouble (id, image, source, outcome, reason, detail, beside, at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id, image) DO UPDATE SET source = excluded.source,
+		outcome = excluded.outcome, reason = excluded.reason, detail = excluded.detail, beside = excluded.beside,
+		at = excluded.at WHERE ?9 OR NOT trouble.`+waitsSQL,
+		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At),
+		slices.Contains(policy.ImageRemovals(), trouble.Reason))
 }
 
-// DropImage removes the image of an entry with all that was made of it, and notes why. Of one that was removed it keeps
-// the digests, and has the log say so, also where the image went with its post before, which came back without it.
+// DropImage removes the image of an entry with all that was made of it, and notes why, as SetTrouble does. Of one that
+// was removed it keeps the digests, and has the log say so, also where the image went with its post before, which came
+// back without it.
 func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
 	defer wrap(&err, "drop the image of %s", k)
 	if removed && why.At.IsZero() { // no earlier job found it
@@ -322,7 +340,7 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 				AND NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?3 AND beside = '')`,
 				[]any{k.ID, k.Image, why.Reason}, &was)
 		}
-		t.dropRows(ctx, k)
+		t.loseImage(ctx, k)
 		for _, table := range []string{"earlier_reading", "answer"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 		}
@@ -639,7 +657,7 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
 	}
 	return w.change(ctx, "drop rows without their file", func(ctx context.Context, t *tx) {
 		for _, k := range a.Missing {
-			t.dropRows(ctx, k)
+			t.loseImage(ctx, k)
 		}
 	})
 }

@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/word"
 	"rehydrate/manifest"
+	"rehydrate/policy"
 )
 
 func TestImageName(t *testing.T) {
@@ -377,6 +379,44 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 			Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}})
 	}
 	testkit.Same(t, "", want, got, err)
+}
+
+// TestWaitingOutlivesTheImage: that the removal of an image waits stays known where the image turns out to be damaged, is
+// stored again, or has other trouble, until it is decided.
+func TestWaitingOutlivesTheImage(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	k := key("a000")
+	store(t, w, k, "first")
+	waits := Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, Beside: Unconfirmed, At: time.Unix(1e9, 0).UTC()}
+	testkit.OK(t, w.SetTrouble(ctx, k, waits))
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"a fault of a shard", func() error {
+			return w.SetTrouble(ctx, k, Trouble{Outcome: manifest.Invalid, Reason: "bad_container"})
+		}},
+		{"damaged", func() error {
+			return w.DropImage(ctx, k, Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false)
+		}},
+		{"stored again", func() error { store(t, w, k, "first"); return nil }},
+		{"lost", func() error { return os.Remove(filepath.Join(w.Dir(), "images/a0/a000.jpg")) }},
+		{"swept", func() error { _, err := w.Sweep(ctx, nil); return err }},
+	} {
+		testkit.OK(t, step.do())
+		for _, rec := range collect(t, w.Records(ctx, Select{})) {
+			testkit.Same(t, step.name, &waits, rec.Trouble)
+		}
+	}
+	left := Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery, At: waits.At}
+	testkit.OK(t, w.DropImage(ctx, k, left, true))
+	for _, rec := range collect(t, w.Records(ctx, Select{})) {
+		testkit.Same(t, "decided", &left, rec.Trouble)
+	}
+	erased, err := w.ErasedImages(ctx)
+	testkit.OK(t, err)
+	testkit.Same(t, "images of which there are digests", 1, len(erased))
 }
 
 // TestRepairs counts the accepted words of readings that were repaired.
