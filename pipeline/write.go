@@ -123,6 +123,7 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	r.out.Before = d.Before
 	if r.asksFirst(d, last, card) {
 		r.out.Stay = d.Leave
+		r.keepRows(d.Leaving)
 		return nil
 	}
 	r.out.Left = d.Leave
@@ -195,14 +196,17 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 }
 
 // asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the
-// dataset changed, that they only leave when the operator confirms it.
+// dataset changed, that they only leave when the operator confirms it. Of rows that an earlier job has asked about, a
+// confirmation is the answer.
 func (r *run) asksFirst(d *state.Decisions, last state.ExportNote, card dataset.Card) bool {
-	leave := 0
-	for _, c := range d.Leave {
-		leave += c.Entries
+	confirmed, rows := 0, r.confirmedRows()
+	for _, row := range d.Leaving {
+		if rows[row] {
+			confirmed++
+		}
 	}
 	same := last.Card != nil && last.Card.Provenance == card.Provenance && last.Card.Flagged == card.Flagged
-	return same && !r.ConfirmRemovals && state.TooMany(leave, d.Before)
+	return same && state.TooMany(len(d.Leaving)-confirmed, d.Before-confirmed)
 }
 
 // writeOutcomes writes outcomes.csv and tombstones.csv.

@@ -24,6 +24,7 @@ type TakenOut struct {
 	Results []manifest.Result // in manifest order
 	Leave   map[string]bool   // rows that must not be in the dataset any more
 	Stay    []Count           // rows that stay because too many would leave for anything but a removal
+	Staying []string          // those of the dataset
 	Left    []Count           // rows that leave for anything but a removal
 	changed bool
 }
@@ -72,13 +73,13 @@ func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
 
 // TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest
 // order. Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a
-// row out; confirmed says that no number of rows is too many.
-func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool,
-	confirmed bool) (*TakenOut, error) {
+// row out. The confirmed rows leave however many they are, and the others are held against the rest.
+func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows, confirmed map[string]bool) (*TakenOut, error) {
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
 	left, dropped := map[manifest.Key]bool{}, maps.Clone(rows)
+	counts, leaving := counting{}, counting{}
 	noImage := manifest.OutcomesOf(manifest.FateLost, manifest.FateNotAllowed)
 	for rec, err := range records {
 		if err != nil {
@@ -113,17 +114,28 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 		case open:
 			now = *was
 		}
+		if StaysInCopies(rec.Post) {
+			counts.add(now)
+		}
 		out.Results, stored = append(out.Results, now), append(stored, was)
 	}
-	counts, leaving := counting{}, counting{}
+	asked := 0
+	for _, n := range others {
+		if !confirmed[out.Results[n].Key.String()] {
+			asked++
+		}
+	}
+	tooMany := TooMany(asked, len(rows)-(len(others)-asked))
 	for _, n := range others {
 		res := &out.Results[n]
-		if confirmed || !TooMany(len(others), len(rows)) {
+		row := res.Key.String()
+		if confirmed[row] || !tooMany {
 			left[res.Key] = true
 			leaving.add(*res)
 			continue
 		}
 		counts.add(*res)
+		out.Staying = append(out.Staying, row)
 		*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Kept}
 		if was := stored[n]; was != nil && was.Outcome == manifest.Kept {
 			*res = *was
