@@ -71,7 +71,7 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	if err := holdsImages(f.Path); err != nil {
 		return err
 	}
-	f.Progress, f.Hidden = c.observePictures, hidesImages(ctx)
+	f.Progress, f.Hidden = c.observePictures, hidesRows(ctx)
 	search, err := neardup.Open(ctx, f)
 	if err != nil {
 		return asUsage(err)
@@ -84,9 +84,9 @@ func (c *command) dedupe(ctx context.Context, f neardup.Config) error {
 	return c.answer("dedupe", dedupeAnswer{s, f.Pictures, s.Files - s.Unreadable, s.Groups + s.Duplicates})
 }
 
-// hidesImages reports of images which ones a workspace that they lie in does not show: by their files, which are named
-// after their rows, or by the ids of rows. Workspaces are only read, each once.
-func hidesImages(ctx context.Context) func(file, id string) (bool, error) {
+// hidesRows reports of files which rows the workspace that they lie in does not show: by the id of a row, or where that
+// is empty by the file of an image, which is named after its row. Workspaces are only read, each once.
+func hidesRows(ctx context.Context) func(file, id string) (bool, error) {
 	roots := map[string]string{} // by folder
 	hidden := map[string]state.GoneSet{}
 	return func(file, id string) (bool, error) {
@@ -105,8 +105,8 @@ func hidesImages(ctx context.Context) func(file, id string) (bool, error) {
 			rows, err = notShown(ctx, root)
 			if err != nil {
 				return false, cmp.Or(ctx.Err(), error(&problem{code: exitFailed,
-					err:  fmt.Errorf("which images of the workspace %s are held back cannot be read: %v", root, err),
-					hint: "rehydrate verify -w " + root + " says what is wrong; images that are of no workspace can lie elsewhere"}))
+					err:  fmt.Errorf("which rows of the workspace %s are held back cannot be read: %v", root, err),
+					hint: "rehydrate verify -w " + root + " says what is wrong; files that are of no workspace can lie elsewhere"}))
 			}
 			hidden[root] = rows
 		}

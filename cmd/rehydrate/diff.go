@@ -22,7 +22,7 @@ func (c *command) diff(cmd *cobra.Command, args []string) error {
 	if err := areThere(args); err != nil {
 		return err
 	}
-	report, err := diff.Compare(cmd.Context(), args[0], args[1])
+	report, err := diff.Compare(cmd.Context(), args[0], args[1], hidesRows(cmd.Context()))
 	if err != nil {
 		return err
 	}

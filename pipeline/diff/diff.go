@@ -35,6 +35,8 @@ type Change struct {
 	Image  *ImageChange           `json:"image,omitempty"`
 	Text   *WordChange            `json:"text,omitempty"`
 	Labels map[string]LabelChange `json:"labels,omitempty"`
+	// Hidden says that a workspace does not show the row now: Text, Labels and Image.Distance are left out.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // An ImageChange is an image that is another now.
@@ -111,9 +113,10 @@ type Summary struct {
 }
 
 // Compare reads two sides and compares them. A side is a Parquet file, the folder of a dataset, a workspace, a release,
-// or an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told.
-func Compare(ctx context.Context, older, newer string) (Report, error) {
-	c := comparison{ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{},
+// or an outcomes.csv. Of a row whose id an earlier row has, and of one without an id, only the number is told. hides
+// reports whether the workspace that a file lies in does not show a row: then neither side's words and labels are told.
+func Compare(ctx context.Context, older, newer string, hides func(file, row string) (bool, error)) (Report, error) {
+	c := comparison{hides: hides, ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{},
 		outcomes: map[int32]Change{},
 		met:      map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
 	for i, name := range [2]string{older, newer} {
@@ -133,7 +136,9 @@ func Compare(ctx context.Context, older, newer string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	c.changes()
+	if err := c.changes(); err != nil {
+		return Report{}, err
+	}
 	c.sum()
 	return c.report, nil
 }
@@ -151,6 +156,7 @@ const maxHeld = 1 << 30
 // A comparison is one call of Compare.
 type comparison struct {
 	sides    [2]*side
+	hides    func(file, row string) (bool, error)
 	ids      map[string]known
 	waiting  map[string]row   // by id, while the other side's may come
 	held     int              // bytes of ids and waiting, about
@@ -253,7 +259,7 @@ func (c *comparison) hold(i, size int) error {
 }
 
 // changes adds what the rows differ in, and the outcomes of the entries that are rows of neither side.
-func (c *comparison) changes() {
+func (c *comparison) changes() error {
 	gained := map[int32]Change{}
 	for id, k := range c.ids {
 		was, is := k.row[before], k.row[after]
@@ -266,9 +272,12 @@ func (c *comparison) changes() {
 	}
 	for _, all := range []map[int32]Change{c.changed, gained, c.outcomes} {
 		for _, place := range slices.Sorted(maps.Keys(all)) {
-			c.tell(all[place])
+			if err := c.tell(all[place]); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // compare compares two rows of one id.
@@ -340,8 +349,8 @@ func printableAll(list []string) []string {
 	return out
 }
 
-// tell adds the outcomes to a change, and takes it into the report.
-func (c *comparison) tell(change Change) {
+// tell adds the outcomes to a change, and takes it into the report, without what is not to be shown now.
+func (c *comparison) tell(change Change) error {
 	k, why := c.ids[change.ID], [5]string{change.Kind}
 	post, _, _ := strings.Cut(change.ID, "/")
 	for i, s := range c.sides {
@@ -356,8 +365,22 @@ func (c *comparison) tell(change Change) {
 		}
 	}
 	c.why[why]++
+	for _, s := range c.sides {
+		hidden, err := c.hides(s.within, change.ID)
+		if err != nil {
+			return err
+		}
+		change.Hidden = change.Hidden || hidden && change.Kind == "changed"
+	}
+	if change.Hidden {
+		change.Text, change.Labels = nil, nil
+		if change.Image != nil {
+			change.Image.Distance = nil
+		}
+	}
 	change.ID = printable.Text(change.ID) // not before: outcomes are found by what it is
 	c.report.Changes = append(c.report.Changes, change)
+	return nil
 }
 
 // sum completes the summary.

@@ -81,9 +81,11 @@ func writeSide(t *testing.T, s manifest.Schema, engine string, splits map[string
 	return dir
 }
 
+func showsAll(string, string) (bool, error) { return false, nil }
+
 func compared(t *testing.T, older, newer string) (Summary, map[string]Change) {
 	t.Helper()
-	report, err := Compare(t.Context(), older, newer)
+	report, err := Compare(t.Context(), older, newer, showsAll)
 	testkit.OK(t, err)
 	changes := map[string]Change{}
 	for _, c := range report.Changes {
@@ -148,6 +150,31 @@ func TestCompare(t *testing.T) {
 		t.Errorf("provenance (-want +got):\n%s\nschema %v, not compared %v", diff, d.Schema, d.NotCompared)
 	}
 	testkit.Same(t, "why lost", []WhyCount{{conclude(manifest.Kept, ""), conclude(manifest.Deleted, ""), 1}}, d.WhyLost)
+}
+
+// TestCompareHides: of a row that the workspace of either side does not show, that it is another is told, and not what
+// it says or looks like.
+func TestCompareHides(t *testing.T) {
+	other := func(r *dataset.Row) {
+		r.Image, r.PHash, r.Labels = []byte("\xff\xd8\xff o"), "000000000000000f", [][]int{{1}, nil}
+	}
+	side := func(text string, change func(*dataset.Row)) string {
+		return writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {
+			diffRow("gone", "private "+text, change), diffRow("live", "words "+text, nil)}}, nil)
+	}
+	older, newer := side("one", nil), side("two", other)
+	for _, in := range []string{older, newer} {
+		report, err := Compare(t.Context(), older, newer, func(file, row string) (bool, error) {
+			return strings.HasPrefix(file, in) && row == "gone", nil
+		})
+		testkit.OK(t, err)
+		gone, live := report.Changes[0], report.Changes[1]
+		if !gone.Hidden || gone.Text != nil || gone.Labels != nil || gone.Image == nil || gone.Image.Distance != nil {
+			t.Errorf("hidden by %s: %+v", in, gone)
+		}
+		testkit.Same(t, "live", &WordChange{Gained: []string{"two"}, Lost: []string{"one"}}, live.Text)
+		testkit.Same(t, "texts and labels", [2]int{2, 1}, [2]int{report.Summary.Texts, report.Summary.Labels})
+	}
 }
 
 func TestCompareSteps(t *testing.T) {
@@ -231,7 +258,7 @@ func TestCompareOrder(t *testing.T) {
 		return name
 	}
 	report, err := Compare(t.Context(), side(row{"b", ""}, row{"a", ""}, row{"c", "other"}, row{"a", ""}, row{}),
-		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}))
+		side(row{"d", ""}, row{"c", ""}, row{"b", ""}, row{"c", ""}, row{"e", ""}), showsAll)
 	testkit.OK(t, err)
 	var got []string
 	for _, change := range report.Changes {
@@ -259,7 +286,7 @@ func TestCompareForeignFiles(t *testing.T) {
 		parquet.WriteFile(filepath.Join(newer, "data", "test-00000-of-00001.parquet"),
 			[]row{{"a", "2", "000000000000000f"}, {"b", "2", "e"}}),
 		parquet.WriteFile(filepath.Join(newer, "other.parquet"), []row{{"c", "", ""}}))
-	report, err := Compare(t.Context(), older, newer)
+	report, err := Compare(t.Context(), older, newer, showsAll)
 	testkit.Same(t, "changes", []Change{
 		{ID: "a", Kind: "changed", Image: &ImageChange{Old: "1", New: "2", Distance: new(4)}},
 		{ID: "b", Kind: "changed", Image: &ImageChange{Old: "1", New: "2"}},
@@ -283,7 +310,7 @@ func TestCompareTypes(t *testing.T) {
 	older, newer := filepath.Join(t.TempDir(), "a.parquet"), filepath.Join(t.TempDir(), "b.parquet")
 	testkit.OK(t, parquet.WriteFile(older, []row{{ID: "a", Score: 15}, {ID: "b", Score: 20}}),
 		parquet.WriteFile(newer, []later{{row: row{ID: "a", Score: 16}}, {row: row{ID: "b", Score: 20}}}))
-	report, err := Compare(t.Context(), older, newer)
+	report, err := Compare(t.Context(), older, newer, showsAll)
 	testkit.Same(t, "changes", []Change{{ID: "a", Kind: "changed",
 		Labels: map[string]LabelChange{"score": {Old: []string{"1.5"}, New: []string{"1.6"}}}}}, report.Changes, err)
 	testkit.Same(t, "not compared", []string{"sha256: not both sides have the column",
@@ -340,7 +367,8 @@ func TestCompareRefuses(t *testing.T) {
 		mixed:                                 "other columns",
 	} {
 		for _, sides := range [][2]string{{good, name}, {name, good}} {
-			if _, err := Compare(t.Context(), sides[0], sides[1]); err == nil || !strings.Contains(err.Error(), want) {
+			_, err := Compare(t.Context(), sides[0], sides[1], showsAll)
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Compare(%s) = %v, want %q", sides, err, want)
 			}
 		}

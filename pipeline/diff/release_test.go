@@ -27,7 +27,7 @@ func TestCompareReleases(t *testing.T) {
 	older := release("1.0.0", two, "abc1,0,train,a|b,3\nabc2,0,train,a,\nabc2,1,test,b,4\nabc4,0,test,b|a,1\n")
 	newer := release("2.0.0", two+`, {code = "c"}`,
 		"abc1,0,train,a|c,3\nabc2,0,test,a,7\nabc3,0,test,,1\nabc4,0,test,a|b,1\n")
-	report, err := Compare(t.Context(), older, newer)
+	report, err := Compare(t.Context(), older, newer, showsAll)
 	testkit.OK(t, err)
 	var got []string
 	for _, c := range report.Changes {
@@ -51,7 +51,7 @@ func TestCompareReleases(t *testing.T) {
 	if d.Step != "major" || len(d.NotCompared) != 0 || d.Splits != 1 || d.Old.Rows != 4 || d.New.Rows != 4 {
 		t.Errorf("%+v", d)
 	}
-	if _, err := Compare(t.Context(), older, release("1.0.0", two, "abc1,0,train,x,3\n")); err == nil ||
+	if _, err := Compare(t.Context(), older, release("1.0.0", two, "abc1,0,train,x,3\n"), showsAll); err == nil ||
 		!strings.Contains(err.Error(), `"x" is not a label of category tone`) {
 		t.Errorf("a release that cannot be read: %v", err)
 	}
@@ -85,7 +85,7 @@ func TestCompareBesides(t *testing.T) {
 		{"a row less", release("id,tone", "abc1,a\n", stone, "true"), "tombstones 0>1", "abc2 removed", "major", true},
 		{"digests", release("id,tone,sha256", "abc1,a"+digest+"abc2,a"+digest, "", "true"), "", "", "minor", true},
 	} {
-		report, err := Compare(t.Context(), older, test.newer)
+		report, err := Compare(t.Context(), older, test.newer, showsAll)
 		testkit.OK(t, err)
 		var besides, lost []string
 		for _, k := range report.Summary.Besides {

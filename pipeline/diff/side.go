@@ -22,6 +22,7 @@ import (
 // work there.
 type side struct {
 	count      SideCount
+	within     string                                // a file that it has, or a name that one could have
 	table      *table                                // the first one, for its columns; nil without Parquet files
 	provenance map[string]string                     // what the Parquet files that were read say
 	outcomes   string                                // the name of its outcomes.csv, "" without one
@@ -35,7 +36,7 @@ type side struct {
 
 // openSide opens the Parquet file, outcomes.csv, folder of a dataset, workspace, or release called name.
 func openSide(ctx context.Context, name string) (*side, error) {
-	s := &side{count: SideCount{Path: name}}
+	s := &side{count: SideCount{Path: name}, within: name}
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -47,12 +48,14 @@ func openSide(ctx context.Context, name string) (*side, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
 	case isRelease(name):
+		s.within = filepath.Join(name, manifest.OutcomesName)
 		s.table, err = openRelease(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		s.reading, s.provenance, s.gone = s.table, s.table.provenance, s.table.gone
 	default:
+		s.within = filepath.Join(name, manifest.OutcomesName)
 		s.files, s.outcomes, err = filesOf(name)
 		if err != nil {
 			return nil, err
