@@ -611,23 +611,24 @@ func (c *command) checkLog(ctx context.Context, f auditFlags) error {
 	return c.answerHolds("log", log, log.Log.Consistent, exitFound)
 }
 
-// recordAudit notes the audit in the workspace's log and returns a sentence on whether it could.
+// recordAudit notes what the audit heard, records it in the workspace's log and returns a sentence on whether it could.
 func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string, no bool) string {
+	store, done := state.RecordAudit, "recorded in the log"
 	switch {
 	case r.Scope.Workspace == "":
 		return "not recorded: there is no workspace"
 	case no:
 		return "not recorded, as was asked"
-	case r.Log.Present && !r.Log.Consistent:
-		return "not recorded: nothing is added to an inconsistent log"
+	case r.Log.Present && !r.Log.Consistent: // what is gone by it must not be handed out all the same
+		store, done = state.NoteAudit, "not recorded: nothing is added to an inconsistent log"
 	}
 	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
 	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Now: c.now})
 	if err == nil {
-		err = errors.Join(state.RecordAudit(ctx, ws, r.Time, r.Records(digest)), ws.Close())
+		err = errors.Join(store(ctx, ws, r.Time, r.Records(digest)), ws.Close())
 	}
 	if err != nil {
 		return "not recorded in the log: " + err.Error()
 	}
-	return "recorded in the log"
+	return done
 }

@@ -66,7 +66,7 @@ func CheckNote(note string) error {
 }
 
 // Export makes a copy of the dataset and registers it, so that Purge finds it later. The errors are *NotExportable,
-// ErrForeign, those of c.Access and of the disk.
+// ErrForeign, *auditlog.Broken, those of c.Access and of the disk.
 func Export(ctx context.Context, c Config) (state.CopyReport, error) {
 	if c.Access != nil {
 		if err := c.Access(c.Now()); err != nil {
@@ -81,6 +81,10 @@ func Export(ctx context.Context, c Config) (state.CopyReport, error) {
 		copy: workspace.Copy{Path: to, Note: c.Note, Format: c.Format, Made: c.Now().UTC().Truncate(time.Second)}}
 	if err := e.readDataset(ctx); err != nil {
 		return state.CopyReport{}, err
+	}
+	// Beside a damaged log the copy would have no record, and a removal that only the log has would be in it.
+	if err := c.Workspace.CheckLog(ctx); err != nil {
+		return state.CopyReport{}, fmt.Errorf("the copy cannot be recorded: %w", err)
 	}
 	return e.make(ctx)
 }

@@ -55,10 +55,18 @@ func (n HeardNote) Answer(rec workspace.Record) (c Conclusion, at time.Time, gon
 	return c, n[rec.ID].At, gone
 }
 
-// RecordAudit stores the records of an audit in the log, and notes what it heard: posts and images that are gone, and
-// posts of which an earlier audit said so and which are live. The note comes first: killed between the two, what is
-// gone is taken out by the next job, which records it.
+// RecordAudit notes what an audit heard, and stores its records in the log. The note comes first: killed between the
+// two, what is gone is taken out by the next job, which records it.
 func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
+	if err := NoteAudit(ctx, ws, at, records); err != nil {
+		return err
+	}
+	return ws.Note(ctx, records...)
+}
+
+// NoteAudit notes what an audit heard by its records: posts and images that are gone, and posts of which an earlier
+// audit said so and which are live.
+func NoteAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {
 		return err
@@ -72,10 +80,8 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, rec
 		changed = changed || len(e.Posts) > 0
 	}
 	heard.DropBack()
-	if changed {
-		if err := WriteNote(ctx, ws, note); err != nil {
-			return err
-		}
+	if !changed {
+		return nil
 	}
-	return ws.Note(ctx, records...)
+	return WriteNote(ctx, ws, note)
 }
