@@ -298,6 +298,8 @@ type audit struct {
 	removed    map[string]*evidence                // on their entries, by row
 	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a live post can be removed
 	removals   *auditlog.Removals                  // what the log has of them
+	erased     []workspace.ErasedImage             // what the workspace has of them
+	former     map[string]*evidence                // by entry: on a picture that was removed from it, which has another one
 	copies     map[string]auditlog.Event           // by the digest of their path: those that no record closed
 	foreign    []string                            // what state.db has that this program does not make
 	audited    auditlog.Event                      // the last audit on record; none if a run or a purge was since
@@ -336,7 +338,7 @@ func newAudit(c Config) *audit {
 		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
-		removed: map[string]*evidence{}, removals: auditlog.NewRemovals(),
+		removed: map[string]*evidence{}, former: map[string]*evidence{}, removals: auditlog.NewRemovals(),
 		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},

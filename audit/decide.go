@@ -456,7 +456,11 @@ func (a *audit) conclude() {
 	a.tellOldAnswers()
 	r.Findings = findingsOf(a.found)
 	for i, f := range r.Findings {
-		if e := a.evidenceOn(f.ID); f.Kinds[0] != FoundRecord && e != nil {
+		e := a.evidenceOn(f.ID)
+		if former := a.former[f.ID]; former != nil && !e.MustGo {
+			e = former
+		}
+		if f.Kinds[0] != FoundRecord && e != nil {
 			r.Findings[i].Removal, r.Findings[i].By = e.removal, e.why
 		}
 	}

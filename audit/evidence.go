@@ -670,8 +670,8 @@ func (a *audit) readRecords(ctx context.Context) error {
 		a.note("the release that you named lacks %d of the %d entries of the workspace", unnamed, entries)
 	}
 	// A purge keeps what recognises an image and leads to no content.
-	erased, err := ws.ErasedImages(ctx)
-	for _, e := range erased {
+	a.erased, err = ws.ErasedImages(ctx)
+	for _, e := range a.erased {
 		k := a.known(e.ID, e.Key.String())
 		a.gone.add(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}

@@ -225,12 +225,15 @@ func (w walker) matchHash(p place, hash uint64) {
 	}
 }
 
-// lostImages is the evidence on the images that must be gone of posts that stay.
+// lostImages is the evidence on the images that must be gone of posts that stay, and of entries that have another one.
 func (a *audit) lostImages() (lost []*evidence) {
 	for entry, e := range a.removed {
 		if e.MustGo && !a.postOf(entry).MustGo {
 			lost = append(lost, e)
 		}
+	}
+	for _, e := range a.former {
+		lost = append(lost, e)
 	}
 	return lost
 }

@@ -94,6 +94,9 @@ func (a *audit) findRemoved(ctx context.Context) error {
 	if err := a.findSame(ctx); err != nil {
 		return err
 	}
+	if err := a.findFormer(ctx); err != nil {
+		return err
+	}
 	for _, entry := range slices.Sorted(maps.Keys(a.removed)) {
 		e, lost := a.postOf(entry), a.removed[entry]
 		if e.MustGo {
@@ -260,6 +263,44 @@ func (a *audit) findSame(ctx context.Context) error {
 	// What took the place of such a picture is the entry's own. The picture itself is that of no post that stays.
 	a.gone.marks = slices.DeleteFunc(a.gone.marks,
 		func(m clue[digest]) bool { return another[m.of] && down[m.is] != nil })
+	return nil
+}
+
+// findFormer finds the pictures that were removed from posts that stay, and of which the entry has another one since:
+// the entry is kept, and the picture is to be found nowhere.
+func (a *audit) findFormer(ctx context.Context) error {
+	erased := map[*known][]digest{}
+	var entries []*known
+	for _, img := range a.erased {
+		_, again := a.removals.Fetched[img.Key]
+		if entry := img.Key.String(); again && !a.post(img.ID).MustGo && a.removed[entry] == nil {
+			k := a.known(img.ID, entry)
+			entries = append(entries, k)
+			erased[k] = append(erased[k], parseDigest(img.File), parseDigest(img.Stripped), parseDigest(img.Pixels))
+		}
+	}
+	shown, err := a.shown(ctx, entries)
+	if err != nil {
+		return err
+	}
+	former := map[clue[digest]]*known{}
+	for k, digests := range erased {
+		key, _ := manifest.ParseKey(k.name)
+		left := a.removals.Fetched[key]
+		a.former[k.name] = k.withoutImage(lostImage{reason: left.Reason, because: "log", since: left.Since})
+		was := &known{evidence: a.former[k.name], name: k.name}
+		a.gone.all = append(a.gone.all, was)
+		for _, d := range digests {
+			if !slices.Contains(shown[k.name], d) {
+				former[clue[digest]{d, k}] = was
+			}
+		}
+	}
+	for i, m := range a.gone.marks {
+		if was := former[m]; was != nil {
+			a.gone.marks[i].of = was
+		}
+	}
 	return nil
 }
 

@@ -17,6 +17,9 @@ type Removals struct {
 	Entries    map[manifest.Key]Left                      // images that were removed from posts that stay
 	Images     map[manifest.PostID]map[int][]ImageDigests // of what went with its post, or out of it, the last one last
 
+	// Fetched are those of Entries that have an image again: it need not be the one that was removed.
+	Fetched map[manifest.Key]Left
+
 	Gone map[manifest.PostID]GonePost  // posts that are gone by the last answer, which no tombstone follows
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
 
@@ -54,8 +57,9 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 
 // NewRemovals returns those of an empty log.
 func NewRemovals() *Removals {
-	return &Removals{Entries: map[manifest.Key]Left{}, Images: map[manifest.PostID]map[int][]ImageDigests{},
-		Gone: map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
+	return &Removals{Entries: map[manifest.Key]Left{}, Fetched: map[manifest.Key]Left{},
+		Images: map[manifest.PostID]map[int][]ImageDigests{},
+		Gone:   map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
 		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
@@ -91,7 +95,10 @@ func (r *Removals) Add(e Event) {
 				}
 			}
 		case e.Kind == Fetch: // somebody asked for it by name
-			delete(r.Entries, k)
+			if left, was := r.Entries[k]; was {
+				r.Fetched[k] = left
+				delete(r.Entries, k)
+			}
 		case e.Kind == Erased && policy.LeftPost(manifest.Reason(e.Verdict)):
 			first := cmp.Or(r.Entries[k].Since, e.Time)
 			r.Entries[k] = Left{manifest.Reason(e.Verdict), first}

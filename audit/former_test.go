@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
+)
+
+// TestFormerPictures: a picture that was removed from a post that stays is found wherever it lies, also when the entry
+// has another one since, which is no finding. One that is back is its own.
+func TestFormerPictures(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		reason   manifest.Reason
+		another  bool
+		old, now Verdict
+	}{
+		{"taken out of its gallery, and another one came", policy.LeftGallery, true, Fail, Pass},
+		{"taken out of its gallery, and back", policy.LeftGallery, false, Pass, Pass},
+		{"lost, and another one came", "damaged_file", true, Pass, Pass},
+	} {
+		for _, published := range []bool{false, true} {
+			w, ctx := newWorld(t, false, published), t.Context()
+			old, now := w.images[live1], w.images[live1]
+			ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+			testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+				workspace.Trouble{Outcome: manifest.Gone, Reason: c.reason}, policy.LeftPost(c.reason)))
+			if c.another {
+				now = encodePNG(drawn(7))
+			}
+			w.images[live1] = now
+			w.store(t, ws, live1)
+			testkit.OK(t, ws.SetPosts(ctx, []workspace.Post{{ID: live1, State: manifest.StateLive,
+				CheckedAt: w.config.Now(), LiveAt: w.config.Now()}}), ws.Close())
+			for body, want := range map[*[]byte]Verdict{&old: c.old, &now: c.now} {
+				file := filepath.Join(t.TempDir(), "picture")
+				testkit.OK(t, os.WriteFile(file, *body, 0o600))
+				r := w.audit(t, w.ws, file)
+				if r.Verdict != want && !(want == Pass && r.Verdict != Fail) {
+					t.Errorf("%s, digests published: %t: %s, want %s; found %+v", c.name, published, r.Verdict, want, r.Findings)
+				}
+				if want == Fail && !slices.ContainsFunc(r.Findings, func(f Finding) bool {
+					return f.ID == live1 && f.Removal.Why == whyImageGone(c.reason)
+				}) {
+					t.Errorf("%s: found %+v", c.name, r.Findings)
+				}
+			}
+		}
+	}
+}
