@@ -652,4 +652,3 @@ func (t *tx) noteFormer(ctx context.Context, k manifest.Key, next Image) {
 		t.putCopy(ctx, c)
 	}
 }
-
