@@ -48,6 +48,7 @@ type auditFlags struct {
 	force      bool
 	statement  string
 	sign       string
+	key        []byte // of sign
 	checked    string // a statement
 	log        string
 	stamp      stampFlags
@@ -136,6 +137,9 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 		Files: files, Columns: f.columns, Now: c.now, Log: c.log,
 		Who: audit.Auditor{Tool: build.Version(), Mode: "live"}}
 	config.Since, err = f.earlier()
+	if err == nil {
+		err = f.readKey()
+	}
 	if err != nil {
 		return err
 	}
@@ -241,6 +245,21 @@ func (f *auditFlags) earlier() ([]byte, error) {
 	return replaced, err
 }
 
+// readKey reads the key of --sign, and tries it: Reddit is asked for hours, perhaps, before there is something to sign.
+func (f *auditFlags) readKey() (err error) {
+	if f.sign == "" {
+		return nil
+	}
+	f.key, err = userfile.Read(f.sign)
+	if err == nil {
+		_, err = policy.Sign(f.key, policy.AuditNamespace, strings.NewReader(""))
+	}
+	if err != nil {
+		return usageError("--sign: %w", err)
+	}
+	return nil
+}
+
 // A reportFile is one that an audit writes beside the checkpoint, which is replaced by a rule of its own.
 type reportFile struct{ flag, name string }
 
@@ -340,7 +359,7 @@ func (c *command) keepCheckpoint(ctx context.Context, r audit.Report, f auditFla
 func (c *command) writeOwn(ctx context.Context, what, name string, write func(io.Writer) error) error {
 	// The log records the audit for ever: a power cut must not leave it without the file.
 	if err := durable.Write(ctx, name, 0o600, write); err != nil {
-		return fmt.Errorf("write the %s: %w", what, err)
+		return fmt.Errorf("write the %s %s: %w", what, name, err)
 	}
 	if c.quiet {
 		return nil
@@ -361,26 +380,25 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 	}
 	digest := [sha256.Size]byte(hash.Sum(nil))
 	sum := hex.EncodeToString(digest[:])
-	var unstamped error
+	// What could not be written costs neither the record nor the report.
+	var unwritten []error
 	if f.statement != "" {
-		if err := c.writeStatement(ctx, r, f); err != nil {
-			return err
+		err := c.writeStatement(ctx, r, f)
+		if err == nil { // a service that does not answer must not cost the statement and its signature
+			err = c.stamp(ctx, f.statement, digest, f.stamp)
 		}
-		// After the statement and its signature: a service that does not answer must not cost them.
-		unstamped = c.stamp(ctx, f.statement, digest, f.stamp)
+		unwritten = append(unwritten, err)
 	}
 	recorded := c.recordAudit(ctx, r, sum, f.noRecord)
-	unkept := c.keepCheckpoint(ctx, r, f)
+	unwritten = append(unwritten, c.keepCheckpoint(ctx, r, f))
 	proof := proofOf(r, sum, recorded)
 	made := c.inRehearsal(ctx, r, posts, f.policy)
 	typed := func(do string) string { return c.toType(made.Replace(do)) }
 	said := r.For(typed)
 	if f.html != "" {
 		page := r.For(func(do string) string { return strings.ReplaceAll(typed(do), console.Joint, " ") })
-		err := c.writeOwn(ctx, "page", f.html, func(w io.Writer) error { return page.WritePage(w, sum, proof) })
-		if err != nil {
-			return err
-		}
+		unwritten = append(unwritten, c.writeOwn(ctx, "page", f.html,
+			func(w io.Writer) error { return page.WritePage(w, sum, proof) }))
 	}
 	c.said.object = r.WriteJSON // with --json
 	// Before the report, which ends with what to do.
@@ -391,10 +409,9 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 			return err
 		}
 	}
-	for _, undone := range []error{unstamped, unkept} {
-		if undone != nil {
-			fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(undone.Error()))
-		}
+	unwritten = slices.DeleteFunc(unwritten, func(err error) bool { return err == nil })
+	for _, err := range unwritten {
+		fmt.Fprintf(c.stderr, "rehydrate: %s\n", printable.EscapedLine(err.Error()))
 	}
 	switch {
 	case r.Verdict == audit.Fail:
@@ -403,7 +420,7 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 		return exitCode(exitUndecided)
 	case r.Verdict == audit.Overdue:
 		return exitCode(exitOverdue)
-	case unstamped != nil, unkept != nil: // last: what was found matters more
+	case len(unwritten) > 0: // last: what was found matters more
 		return exitCode(exitFailed)
 	}
 	return nil
@@ -530,15 +547,13 @@ func proofOf(r audit.Report, digest, recorded string) string {
 func (c *command) writeStatement(ctx context.Context, r audit.Report, f auditFlags) error {
 	var signature []byte
 	if f.sign != "" {
-		key, err := userfile.Read(f.sign)
-		if err == nil {
-			in, out := io.Pipe()
-			go func() { out.CloseWithError(r.WriteJSON(out)) }()
-			signature, err = policy.Sign(key, policy.AuditNamespace, in)
-			in.Close() // a key that is not good reads nothing
-		}
+		in, out := io.Pipe()
+		go func() { out.CloseWithError(r.WriteJSON(out)) }()
+		var err error
+		signature, err = policy.Sign(f.key, policy.AuditNamespace, in)
+		in.Close()      // an error may come before the end
 		if err != nil { // before the statement: without its signature it is not what was asked for
-			return usageError("--sign: %w", err)
+			return fmt.Errorf("sign the statement: %w", err)
 		}
 	}
 	err := c.writeOwn(ctx, "statement", f.statement, r.WriteJSON)
