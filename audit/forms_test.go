@@ -82,6 +82,15 @@ func listed(b []byte, format, between string) string {
 	return strings.Join(parts, between)
 }
 
+// signed is listed for bytes as numbers from -128 to 127.
+func signed(b []byte, format, between string) string {
+	parts := make([]string, len(b))
+	for i, c := range b {
+		parts[i] = fmt.Sprintf(format, int8(c))
+	}
+	return strings.Join(parts, between)
+}
+
 func repr(b []byte) string {
 	var s strings.Builder
 	for _, c := range b {
@@ -293,6 +302,8 @@ func formCases(t testing.TB, w *world) []hiding {
 	}
 	for _, c := range [][3]string{
 		{"a Buffer of Node", img, `{"type":"Buffer","data":[` + listed(j, "%d", ",") + `]}`},
+		{"a list of Java", img, "[" + signed(j, "%d", ",") + "]"},
+		{"a list of Java that was read as numbers", pg, `[{"photo":[` + signed(p, "%d.0", ",") + "]}]"},
 		{"a list of Python", pg, "[" + listed(p, "%d", ", ") + "]\n"},
 		{"JSON in lines", img, "{\n  \"image\": [\n" + listed(j, "    %d", ",\n") + "\n  ]\n}\n"},
 		{"much of it", img, `{"n":"` + strings.Repeat("a line ", 149_790) + `","image":[` + listed(j, "%d", ", ") + "]}"},

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -571,11 +572,13 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		var token json.Token
 		token, err = w.value(t, d, path+"[]", level+1, true)
 		number, _ := token.(json.Number)
-		if len(number) == 0 || len(number) > 3 || len(raw) == maxImage {
+		digits := strings.TrimSuffix(string(number), ".0")
+		if len(digits) == 0 || len(digits) > len("-128") || len(raw) == maxImage {
 			continue // the errors that say so take time
 		}
-		if b, wrong := strconv.ParseUint(string(number), 10, 8); wrong == nil {
-			raw = append(raw, byte(b))
+		// Languages whose bytes have a sign write those above 127 as negative numbers.
+		if n, wrong := strconv.ParseInt(digits, 10, 16); wrong == nil && n >= math.MinInt8 && n <= math.MaxUint8 {
+			raw = append(raw, byte(n))
 		}
 	}
 	if len(raw) >= fewBytes {
