@@ -633,6 +633,23 @@ func formCases(t testing.TB, w *world) []hiding {
 		{"xlsx of digits", "a.xlsx", "some", zipOf("xl/worksheets/sheet1.xml",
 			[]byte(`<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>id</t></is></c></row><row r="2">`+cell("A2",
 				"136748")+"</row></sheetData>"))},
+		{"xlsx with a cell in parts", "a.xlsx", row, zipOf("xl/sharedStrings.xml", []byte("<sst><si><t>id</t></si>"+
+			"<si><r><t>1bo</t></r><r><rPr><b/></rPr><t>dut</t></r></si><si><t>note</t></si></sst>"))},
+		{"xlsx with an inline string in parts", "a.xlsx", row, zipOf("xl/worksheets/sheet1.xml",
+			[]byte(`<x:row r="1"><x:c r="A1" t="inlineStr"><x:is><x:t>id</x:t></x:is></x:c></x:row><x:row r="2">`+
+				`<x:c r="A2" t="inlineStr"><x:is><x:r><x:t>1bo</x:t></x:r><x:r><x:rPr/><x:t>dut</x:t></x:r></x:is></x:c>`+
+				`<x:c r="B2"><x:v>3</x:v></x:c></x:row>`))},
+		{"ods with a cell in parts", "a.ods", row, zipOf("content.xml", []byte("<table:table-row><table:table-cell>"+
+			"<text:p>id</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>1bo"+
+			"<text:span text:style-name=\"T1\">dut</text:span></text:p></table:table-cell><table:table-cell><text:p>n"+
+			"</text:p></table:table-cell></table:table-row>"))},
+		{"a cell in parts in HTML", "a.html", row,
+			[]byte("<table><tr><th>id<th>n</tr><TR><TD>1bo<b>dut</b></TD><TD>3</TD></TR></table>")},
+		{"a cell in parts in CSV", "a.csv", row, []byte("id,n\n1bo<b>dut</b>,3\n")},
+		{"cells beside each other", "a.html", "none", []byte("<tr><td>1bo</td><td>dut</td></tr>")},
+		{"lines below each other", "a.html", "none", []byte("<p>1bo<br/>dut</p>")},
+		{"a space of OpenDocument", "a.ods", "none",
+			zipOf("content.xml", []byte("<text:p>1bo<text:s text:c=\"2\"/>dut</text:p>"))},
 		{"an old Word file", "a.doc", "some", ole},
 		{"RTF", "a.rtf", "none", []byte(`{\rtf1 see t3\'5f1bodut}`)},
 		{"a text in other letters", "t.txt", "none", []byte(strings.ReplaceAll(goneText, "a", "\u0430"))},

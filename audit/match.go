@@ -300,7 +300,8 @@ func firstWide(text []byte) int {
 	return len(text)
 }
 
-// withoutTags returns a text without what stands in angle brackets, up to so much as programs write there.
+// withoutTags returns a text as it is seen without what stands in angle brackets, up to so much as programs write there:
+// a tag at which a cell, a paragraph or a line begins or ends parts words, as a space does, and any other joins them.
 func withoutTags(text []byte) []byte {
 	const longest = 1000
 	out := make([]byte, 0, len(text))
@@ -315,9 +316,43 @@ func withoutTags(text []byte) []byte {
 			out, text = append(out, '<'), text[1:]
 			continue
 		}
+		if partsWords(text[1 : 1+end]) {
+			out = append(out, ' ')
+		}
 		text = text[2+end:]
 	}
 }
+
+// partsWords reports whether the element of a tag is one of partingTags.
+func partsWords(tag []byte) bool {
+	tag = bytes.TrimPrefix(tag, []byte("/"))
+	var name [32]byte // none of them is longer, with its namespace
+	n := 0
+	for n < len(tag) && n < len(name) && (isID[tag[n]] || tag[n] == '-' || tag[n] == ':') {
+		name[n] = tag[n] | ' ' // in lower case; the signs have the bit already
+		n++
+	}
+	if partingTags[string(name[:n])] {
+		return true
+	}
+	_, local, _ := bytes.Cut(name[:n], []byte(":"))
+	return partingTags[string(local)]
+}
+
+// partingTags are the elements that a reader sees apart from what stands beside them, in any namespace: of HTML, of
+// Office and OpenDocument texts, spreadsheets and slides, and of SVG.
+var partingTags = func() map[string]bool {
+	tags := map[string]bool{}
+	for name := range strings.FieldsSeq(`address article aside blockquote body br button caption center dd details dialog
+		div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main nav ol
+		optgroup option p pre script section select style summary table tbody td textarea tfoot th thead title tr ul
+		c cell comment cr f is row rph si tab tc v
+		covered-table-cell h line-break list-item text:s table-cell table-row
+		desc text`) {
+		tags[name] = true
+	}
+	return tags
+}()
 
 // resolve returns what an escape stands for.
 func resolve(escape []byte) []byte {
@@ -480,13 +515,9 @@ func (w walker) parted(p place, text, plain []byte) {
 		w.running(p, spaced)
 	}
 	if bytes.Contains(plain, []byte(":t>")) || bytes.Contains(plain, []byte("</t></r>")) {
-		w.running(p, withoutTags([]byte(ends.Replace(string(plain)))))
+		w.running(p, withoutTags(plain))
 	}
 }
-
-// ends are the tags of Office documents at which words end.
-var ends = strings.NewReplacer("</w:p>", " ", "</a:p>", " ", "</si>", " ", "<w:br/>", " ", "<a:br/>", " ", "<w:tab/>",
-	" ")
 
 // withSpaces returns a text with a space for each character without width, but for soft hyphens; nil if it has none.
 func withSpaces(text []byte) []byte {
