@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest/table"
 )
 
@@ -123,6 +124,25 @@ func TestWriteList(t *testing.T) {
 	sum := sha256.Sum256([]byte(want))
 	if len(slices.Compact(digests)) != 1 || !strings.HasPrefix(digests[0], hex.EncodeToString(sum[:])+" ") {
 		t.Errorf("digests %q", digests)
+	}
+}
+
+// TestHasFile knows each file of a manifest by its bytes, and a list in either form.
+func TestHasFile(t *testing.T) {
+	const one, two, list = "id\n1abcde\n", "id\n1abcdf\n", "# ours\nt3_1abcde\n"
+	sum := func(text string) string { s := sha256.Sum256([]byte(text)); return hex.EncodeToString(s[:]) }
+	several, err := Open(folder(t, map[string]string{SettingsName: "name = 'a'\nmanifest = '*.csv'\n",
+		"a.csv": one, "b.csv": two}), Options{})
+	testkit.OK(t, err)
+	alone, err := OpenList(t.Context(), file(t, "a.txt", list), "mine", Options{})
+	testkit.OK(t, err)
+	for _, c := range []struct {
+		r    *Release
+		text string
+		want bool
+	}{{several, one, true}, {several, two, true}, {several, one + two, false}, {several, "", false},
+		{alone, list, true}, {alone, "1abcde\n", true}, {alone, "1abcdf\n", false}} {
+		testkit.Same(t, c.text, c.want, c.r.HasFile(sum(c.text)))
 	}
 }
 
