@@ -132,6 +132,7 @@ func cleanFiles(t *testing.T, w *world) map[string]map[string][]byte {
 		"favicon":         {"favicon.ico": icon()},
 		"a small picture": {"badge.png": small},
 		"the release":     releaseFiles(t, w),
+		"packed release":  packedRelease(t, w),
 		"a photograph": {"me.jpg": withSegment(withSegment(encodeJPEG(drawn(77), 85), 0xe1,
 			"Exif\x00\x00II*\x00\x08\x00\x00\x00\x00\x00\x00\x00 taken with a camera"), 0xe2,
 			"ICC_PROFILE\x00\x01\x01\x00\x00\x02\x0cappl")},
@@ -191,6 +192,18 @@ func releaseFiles(t *testing.T, w *world) map[string][]byte {
 	return files
 }
 
+// packedRelease are those files in archives, with a list of tombstones.
+func packedRelease(t *testing.T, w *world) map[string][]byte {
+	t.Helper()
+	in := releaseFiles(t, w)
+	tombstones := []byte("id,state,time\n" + goneJPEG + ",removed,2030-01-02T03:04:05Z\n")
+	object := fmt.Appendf(nil, "blob %d\x00%s", len(in["annotations.csv"]), in["annotations.csv"])
+	return map[string][]byte{"annotations.zip": zipOf("release/annotations.csv", in["annotations.csv"]),
+		"annotations.csv.gz": gzipOf(in["annotations.csv"]), "annotations.tar.zst": zstdOf(tarOf("annotations.csv",
+			in["annotations.csv"])), "0a1b2c": deflated(object),
+		"tombstones.csv.gz": gzipOf(tombstones), "tombstones.tgz": gzipOf(tarOf("release/tombstones.csv", tombstones))}
+}
+
 func npyOf(descr string, n int, data []byte) []byte {
 	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", descr, n)
 	head += strings.Repeat(" ", 63-(len(head)+10)%64) + "\n"
@@ -215,8 +228,11 @@ func TestCleanFolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for state, in := range map[string]*world{"before": before, "after": after, "alone": published} {
 				dir := t.TempDir()
-				if name == "the release" {
+				switch name {
+				case "the release":
 					files = releaseFiles(t, in)
+				case "packed release":
+					files = packedRelease(t, in)
 				}
 				for name, body := range files {
 					testkit.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700),

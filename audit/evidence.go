@@ -715,14 +715,14 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	sum, noted, logged := s.file.SHA256.String(), w.exported[s.name], w.logged[s.name]
 	switch {
 	// The release names every post by right, wherever it lies.
-	case sum == w.Release.ManifestDigest:
+	case w.Release.HasFile(sum):
 		return true
 	case s.recorded != "" && s.recorded != sum:
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
 	case s.name == "" || durable.IsTemp(path.Base(s.name)):
-		s.mayName = s.mayName || w.isOwnList(all, s.name != "")
+		s.list = w.isOwnList(place{src: s}, all, s.name != "")
 	case s.name == state.StateFile:
 	case kind == isDatabase:
 		w.changed("", s.where, doAway,

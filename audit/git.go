@@ -68,7 +68,7 @@ func (w walker) gitContent(p place, kind string, r io.Reader) error {
 			p.label = true
 			w.scan(p, all)
 		default:
-			w.scan(p, all)
+			w.packed(p, "", all)
 		}
 	})
 	return err

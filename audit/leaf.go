@@ -34,6 +34,7 @@ type source struct {
 	again    bool        // this was closed and stands there again, or was never finished: a purge takes all of it
 	recorded string      // the digest that this has of it; empty for none
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
+	list     bool        // so it may, by all that is in it
 	ours     bool        // a record accounts for its words: none of them is of unknown origin
 
 	file *AuditedFile
@@ -60,6 +61,7 @@ type place struct {
 	col   *column
 	part  string
 	label bool   // it names things, and counts not as a text of unknown origin
+	list  bool   // all in it is a list that may name posts that are gone
 	own   string // the entry that the name of a file or member claims; empty where the name may be any number or word
 	kin   FindingKind
 }
@@ -77,7 +79,7 @@ func (p place) String() string {
 
 // lists reports whether the place may name posts that are gone, and digests of their images.
 func (p place) lists() bool {
-	return p.src.mayName && (p.table == nil || !p.table.parquet) || p.table != nil && p.table.lists
+	return (p.src.mayName || p.list) && (p.table == nil || !p.table.parquet) || p.table != nil && p.table.lists
 }
 
 // in is the place of a part of the leaf.

@@ -11,25 +11,29 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// Lists of this program name removed posts by right, wherever somebody lays them: outcomes.csv, the records of an audit
-// log and statements of audits are handed to auditors. A file counts as one only if all of it is read as one, so that
-// it has no room for anything else but details and notes, which are searched for texts and images as ever.
+// Lists of this program name removed posts by right, wherever somebody lays or packs them: outcomes.csv, the records of
+// an audit log and statements of audits are handed to auditors, and a list of tombstones is published so that others can
+// take out what it names. A file counts as one only if all of it is read as one, so that it has no room for anything
+// else but details and notes, which are searched for texts and images as ever.
 
 // isOwnList reports whether a file is a list of this program that names removed posts by right. Under a temporary name
-// of the workspace it may be cut off: a run is writing it, or was killed.
-func (a *audit) isOwnList(all *io.SectionReader, temporary bool) bool {
+// of the workspace it may be cut off: a run is writing it, or was killed. What a small file unpacks to is none if it is
+// long, as reading it takes memory.
+func (a *audit) isOwnList(p place, all *io.SectionReader, temporary bool) bool {
+	most := p.atOnce(maxImage)
 	head, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 64)), 64)
 	switch {
 	case err != nil:
 		return false
 	case manifest.BeginsOutcomes(head):
-		return a.listsOutcomes(all, temporary)
+		return all.Size() <= max(most, p.src.size) && a.listsOutcomes(all, temporary)
 	case manifest.BeginsTombstones(head):
-		return temporary // one that is named is read whole where its bytes are searched
+		return temporary || all.Size() <= most && listsTombstones(all)
 	case bytes.HasPrefix(head, []byte(`{"seq":`)):
 		return listsRecords(all)
 	}
-	return bytes.HasPrefix(head, []byte(`{`)) && bytes.Contains(head, []byte(StatementFormat)) && isStatement(all)
+	return bytes.HasPrefix(head, []byte(`{`)) && bytes.Contains(head, []byte(StatementFormat)) &&
+		isStatement(all, most)
 }
 
 // listsOutcomes reports whether a file is a list of outcomes by which no image of a removed post is held.
@@ -52,6 +56,12 @@ func holds(r manifest.Result) bool {
 	return r.Outcome == manifest.Kept || r.Outcome == manifest.Duplicate
 }
 
+// listsTombstones reports whether a file is a list of tombstones.
+func listsTombstones(all *io.SectionReader) bool {
+	_, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size()))
+	return err == nil
+}
+
 // listsRecords reports whether a file has the records of an audit log, and nothing else.
 func listsRecords(all *io.SectionReader) bool {
 	in := bufio.NewReader(io.NewSectionReader(all, 0, all.Size()))
@@ -66,9 +76,9 @@ func listsRecords(all *io.SectionReader) bool {
 	}
 }
 
-// isStatement reports whether a file is the statement of an audit, as this program writes it.
-func isStatement(all *io.SectionReader) bool {
-	body, err := readAll(all, maxImage)
+// isStatement reports whether a file of so many bytes at most is the statement of an audit, as this program writes it.
+func isStatement(all *io.SectionReader, most int64) bool {
+	body, err := readAll(all, most)
 	var r Report
 	if err != nil || json.Unmarshal(body, &r) != nil {
 		return false

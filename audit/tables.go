@@ -285,12 +285,6 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	if err != nil {
 		return err
 	}
-	// A list of tombstones is published so that others can take out what it names.
-	if p.part == "" && p.table == nil && p.src.name == "" && all.Size() <= maxImage && manifest.BeginsTombstones(head) {
-		if _, err := manifest.ReadTombstones(io.NewSectionReader(all, 0, all.Size())); err == nil {
-			return nil
-		}
-	}
 	if hasNoText(head) {
 		return w.bytes(p, all)
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -243,7 +244,7 @@ func (w walker) source(s *source) error {
 	if w.accountFor(s, kind, all) {
 		return nil
 	}
-	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where)}
+	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where), list: s.list}
 	if rec := w.storedAs(p); rec != nil && kind != isImage {
 		w.stray(rec.name, s.where, doRun, "it is not the image that was stored there: it is no image")
 	}
@@ -679,12 +680,28 @@ func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	// What came out of a member that is cut off is looked at all the same.
 	w.spawn(func(w walker) {
 		defer end.Close()
-		if name != "" {
-			w.names(p, name, sniff(all))
-		}
-		w.scan(p, all)
+		w.packed(p, name, all)
 	})
 	return cut
+}
+
+// packed looks at a file that lies in another one, and at its name; an empty one says nothing. What names removed posts
+// by right does so wherever it lies.
+func (w walker) packed(p place, name string, all *io.SectionReader) {
+	kind := sniff(all)
+	if kind != isImage {
+		sum := sha256.New()
+		_, err := io.Copy(sum, io.NewSectionReader(all, 0, all.Size()))
+		w.lost(p, err)
+		if w.Release.HasFile(hex.EncodeToString(sum.Sum(nil))) {
+			return
+		}
+	}
+	p.list = p.src.name == "" && kind == "" && w.isOwnList(p, all, false)
+	if name != "" {
+		w.names(p, name, kind)
+	}
+	w.scan(p, all)
 }
 
 // unpack reads all up to an error, into memory or, if it is much, into a file without a name.
