@@ -147,6 +147,28 @@ func TestGoneSinceTheBackup(t *testing.T) {
 	testkit.Same(t, "posts with a tombstone that are held back", 0, w.inspect().status.Withheld)
 }
 
+// TestShownSinceTheBackup: no confirmation erases what was held back when state.db was saved and Reddit showed since. If
+// it is gone again, a job that asks holds it back anew.
+func TestShownSinceTheBackup(t *testing.T) {
+	ran := newWorld(t, append(numbered(9), "g*3")...).do("run").ok()
+	for _, c := range []struct{ gone, shown string }{
+		{"post deleted p03 p04 p05", "post live p03 p04 p05"},
+		{"post absent p03 p04 p05", "post live p03 p04 p05"},
+		{"image left g g/1 g/2", "image ok g g/1 g/2"},
+		{"image parent p03 p04; post moderator p05", "image ok p03 p04; post live p05"},
+	} {
+		held := ran.copied(t).do("clock 1h; " + c.gone + "; recheck").ok()
+		w := held.copied(t).do("clock 1h; " + c.shown + "; run").ok()
+		w.putBack(held, "state.db", "dataset")
+		w.do("purge offline confirm; recheck confirm").ok()
+		testkit.Same(t, "images after "+c.gone, 12, len(w.checkSound().images))
+		w.do(c.gone + "; recheck").ok()
+		testkit.Same(t, "images that are held back after "+c.gone, 12, len(w.checkSound().images))
+		w.do("recheck confirm").ok()
+		testkit.Same(t, "images confirmed after "+c.gone, 9, len(w.checkSound().images))
+	}
+}
+
 // TestConfirmationCoversWhatWasAsked: a confirmation that fails half-way, at whatever step, confirms nothing that the same
 // job has found and withheld.
 func TestConfirmationCoversWhatWasAsked(t *testing.T) {

@@ -22,6 +22,7 @@ type Removals struct {
 
 	Gone map[manifest.PostID]GonePost  // posts that are gone by the last answer, which no tombstone follows
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
+	Back map[manifest.PostID]BackPost  // those that were in Gone or Held, and Reddit showed since
 
 	Heard Heard // by audits
 
@@ -46,6 +47,13 @@ type GonePost struct {
 	Erased    bool      // its content went, or was to go
 }
 
+// A BackPost is what Reddit said last of a post that it showed again.
+type BackPost struct {
+	State  manifest.PostState
+	Reason manifest.Reason
+	At     time.Time
+}
+
 // A Left is an image that was removed from a post that stays.
 type Left struct {
 	Reason manifest.Reason
@@ -60,7 +68,8 @@ func NewRemovals() *Removals {
 	return &Removals{Entries: map[manifest.Key]Left{}, Fetched: map[manifest.Key]Left{},
 		Images: map[manifest.PostID]map[int][]ImageDigests{},
 		Gone:   map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
-		removed: map[manifest.PostID]bool{}, last: map[manifest.PostID]map[int]ImageDigests{}}
+		Back: map[manifest.PostID]BackPost{}, removed: map[manifest.PostID]bool{},
+		last: map[manifest.PostID]map[int]ImageDigests{}}
 }
 
 // Add takes the next record.
@@ -73,8 +82,9 @@ func (r *Removals) Add(e Event) {
 			r.Tombstones = append(r.Tombstones, Tombstone{Post: p, Since: e.Since, Record: e.Seq})
 			r.removed[p.ID] = true
 			delete(r.Gone, p.ID)
+			delete(r.Back, p.ID)
 		case e.Kind == Verdicts && !p.State.Gone():
-			delete(r.Gone, p.ID)
+			r.bringBack(p, e.Time)
 		case e.Kind == Verdicts:
 			g, known := r.Gone[p.ID]
 			g.State, g.Reason, g.At = p.State, p.Reason, e.Time
@@ -82,8 +92,10 @@ func (r *Removals) Add(e Event) {
 				g.Since = e.Time
 			}
 			r.Gone[p.ID] = g
+			delete(r.Back, p.ID)
 		case e.Kind == Withheld && policy.LeftPost(p.Reason):
 			r.Held[p.ID] = e.Time
+			delete(r.Back, p.ID)
 		case e.Kind == Withheld:
 			r.settle(p.ID, true, false)
 		case e.Kind == Confirmed && !policy.LeftPost(p.Reason):
@@ -109,6 +121,17 @@ func (r *Removals) Add(e Event) {
 			r.settle(p.ID, false, true)
 		}
 	}
+}
+
+// bringBack notes that Reddit did not say that a post is gone.
+func (r *Removals) bringBack(p Post, at time.Time) {
+	_, gone := r.Gone[p.ID]
+	_, held := r.Held[p.ID]
+	_, back := r.Back[p.ID]
+	if (gone || held || back) && p.State != manifest.StateUnknown {
+		r.Back[p.ID] = BackPost{p.State, p.Reason, at}
+	}
+	delete(r.Gone, p.ID)
 }
 
 // settle notes what became of a post that is gone by the last answer.

@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -75,4 +76,31 @@ func shortRecord(seq int64, words []string) Event {
 		e.Verdict = words[3]
 	}
 	return e
+}
+
+// TestBack: posts that were gone, or of which an image was held back, and that Reddit showed since.
+func TestBack(t *testing.T) {
+	for _, c := range []struct{ records, want string }{
+		{"verdicts live", ""},
+		{"verdicts deleted; withheld deleted; verdicts live", "live 2"},
+		{"verdicts unavailable; verdicts live; verdicts unknown; verdicts held", "held 3"},
+		{"verdicts deleted; verdicts live; verdicts deleted", ""},
+		{"verdicts deleted; verdicts live; tombstone removed", ""},
+		{"withheld live gallery_item_deleted; verdicts live", "live 1"},
+		{"verdicts live; withheld live gallery_item_deleted", ""},
+	} {
+		gone := NewRemovals()
+		for i, record := range strings.Split(c.records, "; ") {
+			words := append(strings.Fields(record), "")
+			gone.Add(Event{Kind: Kind(words[0]), Time: time.Unix(int64(i), 0),
+				Posts: []Post{{"a", manifest.PostState(words[1]), manifest.Reason(words[2])}}})
+		}
+		got := ""
+		for _, b := range gone.Back {
+			got = fmt.Sprintf("%s %d", b.State, b.At.Unix())
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.records, got, c.want)
+		}
+	}
 }

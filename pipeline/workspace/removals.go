@@ -15,7 +15,8 @@ import (
 // changed takes over all of them. Tombstones are of posts. What was removed from a post that stays is trouble of its
 // entry, and waits in a note while the manifest does not have the entry. A post that is gone without a tombstone is so
 // again. An image that was held back is found by the next job that asks, and keeps the time of the log: that a backup
-// came back gives nobody more time. What audits heard is as the log has it, unless state.db knows later.
+// came back gives nobody more time. What audits heard is as the log has it, unless state.db knows later. What state.db
+// has as held back and Reddit showed since, by the log, no confirmation erases before a job asks.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
@@ -113,6 +114,9 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		since.Posts[id] = g.Since
 		t.takeGone(ctx, id, g)
 	}
+	for id, b := range gone.Back {
+		t.takeBack(ctx, id, b)
+	}
 	t.updateHeard(ctx, gone.Heard)
 	if len(since.Posts)+len(since.Images) > 0 {
 		t.setMeta(ctx, metaSince, jsonColumn{since})
@@ -148,6 +152,15 @@ func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePo
 		t.exec(ctx, "UPDATE post SET withheld = ?2 WHERE id = ?1 AND withheld > 0 AND checked_at <= ?3", id, held, seconds(g.At))
 	}
 	t.dropValues(ctx, "id = ? AND "+goneSQL+" AND NOT EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.withheld)", id)
+}
+
+// takeBack takes over that Reddit showed a post since state.db had it as held back. Which of its images it showed, the
+// log does not say: those that are held back wait for the answer of a job.
+func (t *tx) takeBack(ctx context.Context, id manifest.PostID, b auditlog.BackPost) {
+	t.exec(ctx, `UPDATE post SET state = ?2, reason = ?3, checked_at = ?4, absent_at = 0, withheld = 0, gone_at = 0
+		WHERE id = ?1 AND withheld > 0 AND checked_at <= ?4`, id, b.State, b.Reason, seconds(b.At))
+	t.exec(ctx, "UPDATE trouble SET beside = ?2 WHERE id = ?1 AND beside = ?3 AND at <= ?4", id, Waiting, Unconfirmed,
+		seconds(b.At))
 }
 
 // A sinceNote says since when posts are gone by the log that state.db may not know as such, and since when images are
