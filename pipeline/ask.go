@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/reddit/sweep"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -21,14 +22,15 @@ import (
 type asker struct {
 	*run
 	sweep      *sweep.Sweep[asked]
-	live       int                                // posts that were live when the run began, or later in it
-	liveNow    int                                // posts that are
-	withheld   map[manifest.PostID]bool           // posts that waited for a confirmation when the run began
-	waiting    map[manifest.PostID]workspace.Post // posts that are withheld now
-	back       map[manifest.PostID]bool           // posts that were withheld, or an image of theirs, and are live again
-	erased     int                                // posts and images that this run erased without a confirmation
-	images     map[manifest.Key]workspace.Trouble // images that were removed from live posts, and wait
-	held       map[manifest.Key]bool              // those that waited for a confirmation when the run began
+	live       int                                 // posts that were live when the run began, or later in it
+	liveNow    int                                 // posts that are
+	withheld   map[manifest.PostID]bool            // posts that waited for a confirmation when the run began
+	waiting    map[manifest.PostID]workspace.Post  // posts that are withheld now
+	back       map[manifest.PostID]bool            // posts that were withheld, or an image of theirs, and are live again
+	erased     int                                 // posts and images that this run erased without a confirmation
+	images     map[manifest.Key]workspace.Trouble  // images that were removed from live posts, and wait
+	held       map[manifest.Key]bool               // those that waited for a confirmation when the run began
+	parents    map[manifest.PostID]manifest.PostID // of the crossposts that this run found live
 	abouts     map[string]manifest.Reason
 	unasked    bool                     // Reddit refused to say what a community is: no other is asked about
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
@@ -46,6 +48,7 @@ type asked struct {
 func newAsker(r *run) *asker {
 	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{},
 		held: map[manifest.Key]bool{}, back: map[manifest.PostID]bool{}, abouts: map[string]manifest.Reason{},
+		parents:    map[manifest.PostID]manifest.PostID{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID },
 		Pause: r.Policy.Reddit.SecondLookAfter,
@@ -53,7 +56,8 @@ func newAsker(r *run) *asker {
 	return s
 }
 
-// resolve asks about posts until each has an answer or none is to be had, and settles what is newly gone.
+// resolve asks about posts until each has an answer or none is to be had, and settles what is newly gone. Then the
+// caller has the crossposts follow (followParents), once what was handed on is stored.
 // handOn gets the posts with their answers while the asking goes on; it may be nil.
 func (s *asker) resolve(ctx context.Context, posts iter.Seq2[asked, error],
 	handOn func(context.Context, []sweep.Heard[asked]) error) error {
@@ -150,6 +154,7 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 			found++
 			// Its picture goes with a parent that has a tombstone here, by request or of the release.
 			answers[i].Found = h.Found.WithoutParent(s.stones.StateOf)
+			s.noteParent(h)
 			posts[i] = s.found(p, h, now)
 		case h.Absent:
 			posts[i] = s.absent(p, now, h.Second)
@@ -201,6 +206,46 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	}
 	s.Progress.asked(found)
 	return nil
+}
+
+// noteParent notes what a live post is a crosspost of, by an answer.
+func (s *asker) noteParent(h sweep.Heard[asked]) {
+	delete(s.parents, h.Post.ID)
+	if h.Verdict.State != manifest.StateLive {
+		return
+	}
+	for _, c := range h.Found.Images {
+		if c.Parent != "" && !c.Removed() {
+			s.parents[h.Post.ID] = c.Parent
+		}
+	}
+}
+
+// followParents settles the crossposts of posts that got their tombstone in this job, after what Reddit said of the
+// crossposts themselves: its answers can show the image of a removed post for a while.
+func (s *asker) followParents(ctx context.Context) error {
+	var orphans []sweep.Heard[asked]
+	for id, parent := range s.parents {
+		if s.stones.Has(parent) {
+			was := &reddit.Post{Images: []reddit.Candidate{{Parent: parent}}}
+			orphans = append(orphans, sweep.Heard[asked]{Post: asked{Post: workspace.Post{ID: id}},
+				Found: was.WithoutParent(s.stones.StateOf), Verdict: policy.Verdict{State: manifest.StateLive}})
+		}
+	}
+	if len(orphans) == 0 {
+		return nil
+	}
+	images, bare, err := s.recordImages(ctx, orphans)
+	if err != nil {
+		return err
+	}
+	if err := s.Workspace.SetPosts(ctx, nil, images...); err != nil {
+		return err
+	}
+	if err := s.recordBare(ctx, bare); err != nil {
+		return err
+	}
+	return s.settle(ctx)
 }
 
 // found is the post p after an answer that held it.
@@ -310,10 +355,13 @@ func (r *run) ask(ctx context.Context, s *asker) error {
 	}
 	r.Progress.asking(posts)
 	err = s.resolve(ctx, s.everyPost(ctx), nil)
-	if err == nil && r.stopping() {
-		err = state.ErrInterrupted
+	switch {
+	case err != nil:
+		return err
+	case r.stopping():
+		return state.ErrInterrupted
 	}
-	return err
+	return s.followParents(ctx)
 }
 
 // settleUnasked is settleKnown of a job that ended before it had asked about every post, or that asks nobody. What it

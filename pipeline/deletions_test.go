@@ -241,6 +241,14 @@ func TestParentTaken(t *testing.T) {
 		{"one that is no entry", "crosspost zzz p02; purge id=zzz", "p00 p01 p03 p04"},
 		{"a tombstone of the release", "stones removed p00; run", "p01 p04"},
 		{"more of them are withheld", "crosspost p00 p04; purge id=p00", "p01"},
+		// Reddit's answers of the crossposts are those of before.
+		{"removed, and rechecked", "crosspost zzz p03; post moderator p00; recheck", "p01 p03 p04"},
+		{"removed, and run", "crosspost zzz p03; post moderator p00; run", "p01 p03 p04"},
+		{"removed, and purged", "crosspost zzz p03; post moderator p00; purge", "p01 p03 p04"},
+		{"removed, and split", "crosspost zzz p03; post moderator p00; split", "p01 p03 p04"},
+		{"removed, with so many that they are withheld", "post moderator p00; recheck", "p01 p04"},
+		{"removed, before the crosspost was fetched",
+			"crosspost zzz p02 p03; crosspost p00 p04; manifest 4; run; manifest 5; post moderator p00; run", "p01 p02 p03"},
 	} {
 		w := newWorld(t, numbered(5)...).do("crosspost p00 p02 p03; policy flag; run").ok()
 		w.policy.Reddit.MassRemovalShare = .5

@@ -114,7 +114,10 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 	if err := g.settleHosts(ctx); err != nil {
 		return err
 	}
-	return g.settleReplacements(ctx)
+	if err := g.settleReplacements(ctx); err != nil {
+		return err
+	}
+	return s.followParents(ctx)
 }
 
 // work does the jobs of one queue until it is closed.

@@ -37,6 +37,9 @@ func (r *run) publish(ctx context.Context, s *asker) error {
 	if r.stopping() {
 		return state.ErrInterrupted
 	}
+	if err := s.followParents(ctx); err != nil {
+		return err
+	}
 	if err := r.access(); err != nil {
 		return err
 	}
