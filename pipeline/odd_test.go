@@ -158,4 +158,11 @@ func TestLabelledPictureTakesThePlaceOfAnother(t *testing.T) {
 	if text := s.rows["p02"].Text; !strings.Contains(text, unique("A", 40)) {
 		t.Errorf("text %q", text)
 	}
+	// Nothing that stands in for a missing picture has the digest of the labelled one, whatever its size, or whoever has
+	// it, too.
+	w.do("names small:42 p01 p03; run; move small:42 p01 p03; run").ok()
+	s = w.checkSound()
+	for _, id := range []string{"p01", "p03"} {
+		testkit.Same(t, "the small image of "+id, state.SHA256(drawn("small:42")), s.records[id].Image.SHA256)
+	}
 }

@@ -15,7 +15,8 @@ import (
 // fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one
 // takes its place only where release or policy do not take the stored one, its host was in no trouble, no other entry
 // has the same bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit
-// said. Where it is the same file, only the place is noted.
+// said. The one that a digest of the release names needs no such proof. Where it is the same file, only the place is
+// noted.
 
 // replacements are images that may take the place of stored ones.
 type replacements struct {
@@ -82,23 +83,27 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 // refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil
 // if it does.
 func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*policy.Fault, error) {
-	if !g.known.byHost[o.job.candidate.Host].sound() {
-		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
-			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
-	}
 	stored, err := g.stored(ctx, o.Key)
 	if err != nil {
 		return nil, err
 	}
+	img, t := stored.Image, stored.Trouble
+	stays := img != nil && (t == nil || t.Beside != workspace.Out)
+	if !stays && state.Proven(o.job.entry, o.Image) {
+		return nil, nil
+	}
+	if !g.known.byHost[o.job.candidate.Host].sound() {
+		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
+			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
+	}
 	shared, err := g.isShared(ctx, o)
 	why := ""
-	img, t := stored.Image, stored.Trouble
 	switch {
 	case err != nil:
 		return nil, err
 	case img != nil && img.OriginalSHA256 == o.OriginalSHA256:
 		return nil, nil
-	case img != nil && (t == nil || t.Beside != workspace.Out):
+	case stays:
 		why = "the stored one stays"
 	case shared || times > 1:
 		why = "other entries have the same one"
@@ -106,6 +111,9 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		why = "it may be a picture for what is missing"
 	default:
 		return nil, nil
+	}
+	if !stays { // its outcome says why the stored one is no row, and nothing of this one
+		g.Log.Warn("another image does not take the place of one that is refused", "entry", o.Key.String(), "because", why)
 	}
 	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image",
 		Detail: "Reddit names another image now: " + why}, nil
