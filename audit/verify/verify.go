@@ -448,13 +448,16 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 	if err != nil {
 		return err
 	}
-	results := map[manifest.Key]manifest.Outcome{}
+	results, unwritten := map[manifest.Key]manifest.Outcome{}, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err
 		}
 		if rec.Result != nil {
 			results[rec.Key] = rec.Result.Outcome
+		}
+		if state.IsUnwritten(rec) {
+			unwritten++
 		}
 		if rec.Image == nil {
 			continue
@@ -479,6 +482,10 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 			"the image that was stored", false) {
 			v.report.Files++
 		}
+	}
+	// A file of the dataset that was lost is on no record once a job has written the others again: its rows are.
+	if unwritten > 0 {
+		v.damage(state.DatasetDir, mendRun, "%v", &state.Unwritten{Rows: unwritten})
 	}
 	v.outcomes(ws, results)
 	return nil
