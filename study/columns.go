@@ -124,8 +124,8 @@ const mostOwnLabels = 50
 func ownLabels(columns []string, by [][]string, cells map[string]int) (r *manifest.Release, asOne []Spellings,
 	err error) {
 	values, label := allOf(by), guess.SharedLabel
-	if !slices.ContainsFunc(values, func(text string) bool { _, ok := value.Flag(text); return !ok }) {
-		label = func(text string) string { yes, _ := value.Flag(text); return strconv.FormatBool(yes) }
+	if read := flagOf(values); read != nil {
+		label = func(text string) string { yes, _ := read(text); return strconv.FormatBool(yes) }
 	}
 	category, place := manifest.Category{Name: "label", Title: "Label", Kind: manifest.Single}, make(map[string]int)
 	var spellings []manifest.Spelling
@@ -157,6 +157,21 @@ func ownLabels(columns []string, by [][]string, cells map[string]int) (r *manife
 	}
 	r = manifest.WithLabels(manifest.Schema{Categories: []manifest.Category{category}}).Spelling(spellings)
 	return r, asOne, nil
+}
+
+// flagOf gives how all values are read as words for yes and no, nil where one is none. The letters of true and false
+// stand beside no others: of T, F and N, the last is neither.
+func flagOf(values []string) func(text string) (yes, ok bool) {
+	has := func(letters ...string) bool {
+		return slices.ContainsFunc(values, func(text string) bool { return slices.Contains(letters, value.Fold(text)) })
+	}
+	for _, read := range []func(string) (yes, ok bool){value.Flag, value.YesNo} {
+		if !slices.ContainsFunc(values, func(text string) bool { _, ok := read(text); return !ok }) &&
+			!(has("t", "f") && has("y", "j", "n")) {
+			return read
+		}
+	}
+	return nil
 }
 
 // sharing refuses columns of which no two have a label in common.

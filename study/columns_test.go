@@ -115,6 +115,10 @@ func TestColumnsOwn(t *testing.T) {
 		{"abc1,sad,sad\nabc2,angry,angry\nabc3,NA,sad\nabc4,sad,nan\n", 2, 1, ""},
 		{"abc1,TRUE,1\nabc2,FALSE,0\nabc3,TRUE,1\n", 3, 1, ""},
 		{"abc1,yes,1.0\nabc2,No,0.0\nabc3,yes,0.0\n", 3, 0.4, ""},
+		{"abc1,Y,yes\nabc2,N,no\nabc3,Y,yes\nabc4,N,N\n", 4, 1, ""},
+		{"abc1,y,1\nabc2,n,0\nabc3,y,1\n", 3, 1, ""},
+		{"abc1,x,x\nabc2,y,y\nabc3,x,y\n", 3, 0.4, ""},
+		{"abc1,T,T\nabc2,F,F\nabc3,N,N\nabc4,N,F\n", 4, 7.0 / 11, ""},
 		{"abc1,yes,1\nabc2,no,0\nabc3,maybe,2\n", 0, 0, `"A" has "maybe", "no", "yes", and "B" has "0", "1", "2"`},
 		{"abc1,sad,NA\nabc2,angry,\n", 0, 0, "no two annotators have an entry in common"},
 	} {
@@ -142,6 +146,7 @@ func TestAsOne(t *testing.T) {
 		{"abc1,1,1.0\nabc2,2,02\nabc3,3,3\nabc4,02,1\n", `"1" in 2 cells and "1.0" in 1`},
 		{"abc1,1.0,1\nabc2,Two,two\nabc3,TWO,1\n", `"1" in 2 cells and "1.0" in 1, "TWO" in 1 cell and "Two" in 1 and "two" in 1`},
 		{"abc1,yes,1\nabc2,no,no\n", `"1" in 1 cell and "yes" in 1`},
+		{"abc1,Y,yes\nabc2,N,no\nabc3,Y,yes\nabc4,N,N\n", `"N" in 3 cells and "no" in 1, "Y" in 2 cells and "yes" in 2`},
 		{"abc1,a,a\nabc2,NA,nan\nabc3,b,na\n", ""},
 	} {
 		a := Annotations{Files: []string{write("a.csv", "id,A,B\n"+test.rows)}, Columns: []string{"A", "B"}}
