@@ -133,7 +133,8 @@ func TestLimits(t *testing.T) {
 		{"the total was passed before", Limits{Total: 2}, 0, 0, 2.5, "2.5000 is spent by all commands" + next + "2.0000",
 			"", total},
 	} {
-		w := &Work{Limits: test.limits, progress: Progress{Asked: test.asked, Cost: test.cost}, spent: test.spent}
+		w := &Work{Limits: test.limits, progress: Progress{Asked: test.asked, Cost: test.cost}, requests: test.asked,
+			spent: test.spent}
 		limit, raise := w.limit()
 		testkit.Same(t, test.name+": the limit", test.limit, limit)
 		testkit.Same(t, test.name+": to raise", test.raise, raise)

@@ -124,6 +124,7 @@ type Work struct {
 	halt     error      // why no further question is asked
 	cannot   error      // why answers could not be stored, whatever has halted the work before
 	progress Progress
+	requests int                // that are sent, or about to be
 	reserved float64            // the cost at most of what is being asked
 	dearest  float64            // what one question has cost at most
 	failed   int                // questions in a row without an answer
@@ -138,7 +139,7 @@ type Work struct {
 
 // Limits end a work early. 0 is without limit. Prices are of a million tokens.
 type Limits struct {
-	Requests          int     // of this call of Do
+	Requests          int     // of this call of Do, also those that repeat a question
 	Cost              float64 // of this call of Do
 	Total             float64 // of all that the workspace knows of
 	PriceIn, PriceOut float64
@@ -221,7 +222,7 @@ type Conclusion func(context.Context, *workspace.Workspace, *Done) error
 // Refresh, Access, Ask, conclude and the workspace.
 func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
-	w.reserved, w.dearest = 0, 0
+	w.requests, w.reserved, w.dearest = 0, 0, 0
 	w.told, w.ahead = map[string]bool{}, 1
 	w.came, w.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.Begin != nil {
@@ -315,7 +316,7 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 // limit says which limit was reached, and which flag has to be raised where the same work would reach it at once again.
 func (w *Work) limit() (reached, raise string) {
 	l := w.Limits
-	if l.Requests > 0 && w.progress.Asked >= l.Requests {
+	if l.Requests > 0 && w.requests >= l.Requests {
 		return fmt.Sprintf("%d requests are made", l.Requests), ""
 	}
 	const next = ", and the next answer could go beyond "
@@ -383,7 +384,7 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 	group.SetLimit(max(w.Concurrency, 1))
 	sent := todo // as far as a limit lets them
 	if most := w.Limits.Requests; most > 0 {
-		sent = todo[:min(len(todo), most-w.progress.Asked)]
+		sent = todo[:min(len(todo), most-w.requests)]
 	}
 	for i, a := range todo {
 		if w.halted() {
@@ -480,7 +481,7 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 		w.halt = state.ErrInterrupted
 	case ctx.Err() != nil:
 		w.halt = ctx.Err()
-	case w.Limits.Requests > 0 && w.progress.Asked >= w.Limits.Requests,
+	case w.Limits.Requests > 0 && w.requests >= w.Limits.Requests,
 		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost,
 		w.Limits.Total > 0 && w.spent+w.unstored.Cost+w.reserved+cost > w.Limits.Total:
 		w.halt = errLimit
@@ -489,8 +490,20 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 		return 0, false
 	}
 	w.progress.Asked++
+	w.requests++
 	w.reserved += cost
 	return cost, true
+}
+
+// repeat counts one more request for a question, or fails with errLimit where none may be sent.
+func (w *Work) repeat() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Limits.Requests > 0 && w.requests >= w.Limits.Requests {
+		return errLimit
+	}
+	w.requests++
+	return nil
 }
 
 // stopped reports whether Stop is closed.
@@ -505,6 +518,7 @@ func (w *Work) stopped() bool {
 
 // ask asks one question.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
+	sent := false
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
 	reply, err := a.Ask(ctx, a.rec, func() error {
 		if w.stopped() {
@@ -513,8 +527,20 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 		if err := w.storable(); err != nil {
 			return err
 		}
-		return w.mayBeSent(ctx, a)
+		if err := w.mayBeSent(ctx, a); err != nil {
+			return err
+		}
+		if !sent { // begin counted this one
+			sent = true
+			return nil
+		}
+		return w.repeat()
 	})
+	if err != nil && !sent {
+		w.mu.Lock()
+		w.requests--
+		w.mu.Unlock()
+	}
 	if _, missing := errors.AsType[*workspace.Damaged](err); missing {
 		// The image's post may have been erased meanwhile.
 		if gone := w.mayBeSent(ctx, a); gone != nil {
@@ -524,6 +550,7 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	switch {
 	case errors.Is(err, context.Canceled) && w.stopped(): // nobody waits any longer
 		return reply, state.ErrInterrupted
+	case errors.Is(err, errLimit): // what was sent before it may have cost something
 	case err != nil && ctx.Err() == nil: // the server did not take it, or was not asked
 		reply.Sent = 0
 	}

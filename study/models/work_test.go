@@ -638,6 +638,39 @@ func TestDisclosesWhatIsSent(t *testing.T) {
 	testkit.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
 }
 
+// TestLimitOfRepeats: a request that repeats a question counts as any other, and none goes beyond the limit. What was
+// sent for a question that the limit cuts off is spent, and the next call asks it again.
+func TestLimitOfRepeats(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	sent, q := 0, d.question()
+	q.Ask = func(_ context.Context, _ workspace.Record, check func() error) (endpoint.Reply, error) {
+		reply := endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100, Completion: 5}}
+		for range 2 { // the first one is not answered
+			if err := check(); err != nil {
+				return endpoint.Reply{Sent: reply.Sent}, err
+			}
+			sent, reply.Sent = sent+1, reply.Sent+1
+		}
+		return reply, nil
+	}
+	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+		return []Question{q}, nil
+	}
+	d.Limits = Limits{Requests: 5, PriceIn: 1e6, PriceOut: 0}
+	for _, want := range []struct {
+		sent, asked, left int
+		cost              float64
+		limit             string
+	}{{5, 2, 2, 500, "5 requests are made"}, {4, 2, 0, 400, ""}} {
+		sent = 0
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		testkit.Same(t, "sent, asked, left", []int{want.sent, want.asked, want.left}, []int{sent, done.Asked, done.Left})
+		testkit.Same(t, "limit", want.limit, done.Limit)
+		testkit.Same(t, "cost", want.cost, done.Cost)
+	}
+}
+
 // TestDisclosesOnce: an example of several questions is said once to be sent.
 func TestDisclosesOnce(t *testing.T) {
 	d := newDesk(rows(t, 8))
