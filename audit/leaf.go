@@ -200,6 +200,7 @@ type hit struct {
 	text  bool // not a number
 	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
 	shape bool // it is the name of an image, or a path as Reddit has them
+	named bool // it is the name of an image, and says which one of its post
 }
 
 func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
@@ -299,7 +300,7 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 		}
 	case w.charge(hitCost) != nil: // who reads the table ends it
 	default:
-		h := hit{row: row, post: e, image: int32(key.Image), text: !number}
+		h := hit{row: row, post: e, image: int32(key.Image), text: !number, named: named}
 		longer := !named && len(strings.TrimSpace(text)) > len(h.entry())
 		h.shape = named || longer
 		h.clear = telling(key.ID) && !number || longer && !isAnyPath.MatchString(text)
@@ -374,7 +375,7 @@ func (t *table) placeImages() {
 	}
 	for _, c := range t.order {
 		for i, h := range c.hits {
-			if h.image == 0 && c.ids {
+			if h.image == 0 && (c.ids || h.clear && !h.named) {
 				c.hits[i].image = images[h.row]
 			}
 		}
