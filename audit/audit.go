@@ -293,7 +293,7 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
-	sources    map[manifest.Key]string             // where withheld images came from, and those that an audit heard are gone
+	sources    map[manifest.Key]string             // where the stored images of the posts in told came from
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
 	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a live post can be removed

@@ -644,9 +644,6 @@ func (a *audit) readRecords(ctx context.Context) error {
 			}
 			a.goneImages[rec.Key] = l
 		}
-		if _, gone := heard[rec.ID].Images[rec.Key.Image]; rec.Image != nil && (gone || a.goneImages[rec.Key].waits) {
-			a.sources[rec.Key] = rec.Image.Source
-		}
 		if rec.Image == nil && rec.Reading == nil && !rec.Earlier.Read {
 			continue
 		}

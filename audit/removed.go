@@ -54,7 +54,7 @@ func (a *audit) mayLackImages(p *reddit.Post) bool {
 // leftNow says why an image was removed from its post by Reddit's answers in this audit, if it was.
 func (a *audit) leftNow(k manifest.Key) (why manifest.Reason, left bool) {
 	if p := a.told[k.ID]; p != nil {
-		if c := p.WithoutParent(a.tombstoneOf).Image(k.Image); c.Removed() {
+		if c := p.WithoutParent(a.tombstoneOf).ImageFrom(k.Image, a.sources[k]); c.Removed() {
 			return c.Fault.Reason, true
 		}
 	}
@@ -68,7 +68,7 @@ func (a *audit) shownNow(k manifest.Key, why manifest.Reason) bool {
 		return false
 	}
 	p := a.told[k.ID]
-	return p == nil || p.WithoutParent(a.tombstoneOf).Image(k.Image).Shows(why, a.sources[k])
+	return p == nil || p.WithoutParent(a.tombstoneOf).ImageFrom(k.Image, a.sources[k]).Shows(why, a.sources[k])
 }
 
 // tombstoneOf is the state of the tombstone of a post, if one holds or will once a job has taken it over.
@@ -82,6 +82,9 @@ func (a *audit) tombstoneOf(id manifest.PostID) (manifest.PostState, bool) {
 
 // findRemoved finds the images that were removed from posts that stay, by what is known of the posts.
 func (a *audit) findRemoved(ctx context.Context) error {
+	if err := a.learnSources(ctx); err != nil {
+		return err
+	}
 	a.tellLostInWorkspace()
 	a.findLogged()
 	a.findHeard()
@@ -107,6 +110,23 @@ func (a *audit) findRemoved(ctx context.Context) error {
 		key, _ := manifest.ParseKey(entry)
 		e.Images = append(e.Images, AuditedImage{ID: entry, Reason: lost.imageGone, Because: lost.Because,
 			MustGo: lost.MustGo, Withheld: lost.Withheld, number: key.Image})
+	}
+	return nil
+}
+
+// learnSources reads where the stored images of the posts came from that the answers can say something of.
+func (a *audit) learnSources(ctx context.Context) error {
+	if a.Workspace == nil || len(a.told) == 0 {
+		return nil
+	}
+	ids := slices.Collect(maps.Keys(a.told))
+	for rec, err := range a.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
+		if err != nil {
+			return err
+		}
+		if rec.Image != nil {
+			a.sources[rec.Key] = rec.Image.Source
+		}
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 			return err
 		}
 		h := of[rec.ID]
-		c, a := g.answerOf(h, rec.Key.Image)
+		c, a := g.answerOf(h, rec)
 		s := next(g.terms, rec, a)
 		if s.gone {
 			j := state.Judge{Policy: g.Policy, Now: g.Now()}
@@ -42,20 +42,21 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 	return nil
 }
 
-// answerOf is what Reddit said of an image, as next takes it.
-func (g *gatherer) answerOf(h sweep.Heard[asked], image int) (reddit.Candidate, answer) {
+// answerOf is what Reddit said of the image of an entry, as next takes it.
+func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.Candidate, answer) {
 	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
 	if h.Found == nil {
 		return reddit.Candidate{}, a
 	}
-	c := h.Found.Image(image)
-	if c.Fault == nil && g.fetch[c.Host] == nil {
+	source := sourceOf(rec)
+	c := h.Found.ImageFrom(rec.Key.Image, source)
+	switch {
+	case c.Fault == nil && g.fetch[c.Host] == nil:
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
+	case c.Fault == nil && rec.Image == nil && source != "" && !c.IsFrom(source):
+		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
 	}
-	a.place = &place{fault: c.Fault}
-	if c.Fault == nil {
-		a.place.source = state.SHA256([]byte(c.URL))
-	}
+	a.place = &place{c.Source(), c.Fault}
 	return c, a
 }
 
@@ -87,9 +88,27 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	if !s.fetch {
 		return nil
 	}
+	erased, err := g.leftBehind(ctx, rec)
+	if err != nil {
+		return err
+	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
-		source: state.SHA256([]byte(c.URL)),
-		before: s.before, stored: rec.Image != nil})
+		source: c.Source(), before: s.before, stored: rec.Image != nil, left: leftPost(rec), erased: erased})
+}
+
+// leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it
+// from another one there: a state.db that was put back has no source of it. Else it returns nil.
+func (g *gatherer) leftBehind(ctx context.Context, rec workspace.Record) (*workspace.Digests, error) {
+	if !leftPost(rec) || rec.Trouble.Reason != policy.LeftGallery || sourceOf(rec) != "" {
+		return nil, nil
+	}
+	all, err := g.Workspace.ErasedImages(ctx)
+	for _, e := range all {
+		if e.Key == rec.Key {
+			return &e.Digests, err
+		}
+	}
+	return nil, err
 }
 
 // inspect reads the file of an image that was stored under other limits: what the policy allows now is decided from the
@@ -128,8 +147,12 @@ func (r *run) dropImage(ctx context.Context, k manifest.Key, f *policy.Fault) er
 	return r.Workspace.DropImage(ctx, k, trouble(f), f.Reason == policy.SameAsRemoved)
 }
 
-// noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before.
+// noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before; one
+// that was removed stays so.
 func (g *gatherer) noImage(ctx context.Context, j fetchJob, f *policy.Fault) error {
+	if j.left {
+		return nil
+	}
 	t := trouble(f)
 	t.Source = g.terms.attempt(j.entry, j.source, f.Reason)
 	if j.stored {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"rehydrate/manifest"
@@ -178,12 +179,27 @@ func hasImage(rec workspace.Record) bool {
 	return rec.Trouble != nil && rec.Trouble.Withheld() || rec.Image != nil || rec.Result != nil && rec.Result.Outcome == manifest.Kept
 }
 
-// sourceOf is where the stored image of an entry came from, "" if it has none.
+// sourceOf is where the stored image of an entry came from, or the one that was taken out of its gallery, as
+// Candidate.Source has it; "" if that is not known.
 func sourceOf(rec workspace.Record) string {
-	if rec.Image == nil {
-		return ""
+	t := rec.Trouble
+	switch {
+	case rec.Image != nil:
+		return rec.Image.Source
+	case t != nil && t.Reason == policy.LeftGallery:
+		source, _, _ := strings.Cut(t.Source, " ") // as terms.attempt names it
+		return source
 	}
-	return rec.Image.Source
+	return ""
+}
+
+// troubleOf is that an image was removed from its post, with what tells it from others of its gallery.
+func troubleOf(rec workspace.Record, c reddit.Candidate) workspace.Trouble {
+	t := trouble(c.Fault)
+	if t.Reason == policy.LeftGallery {
+		t.Source = cmp.Or(sourceOf(rec), c.Source())
+	}
+	return t
 }
 
 // cameBackWithout reports whether the removal of the image of an entry out of its live post is news, and takes nothing
@@ -238,15 +254,15 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		}
 		t, waits := s.images[rec.Key]
 		now := s.Now().UTC().Truncate(time.Second)
-		c := found[rec.ID].Image(rec.Key.Image)
+		c := found[rec.ID].ImageFrom(rec.Key.Image, sourceOf(rec))
 		switch {
 		case c.Removed() && hasImage(rec) && !waits:
-			t = trouble(c.Fault)
+			t = troubleOf(rec, c)
 			t.Beside, t.At = workspace.Waiting, now
 			s.images[rec.Key] = t
 			said = append(said, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case c.Removed() && !waits && isBare(rec):
-			t = trouble(c.Fault)
+			t = troubleOf(rec, c)
 			bare = append(bare, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case waits && c.Shows(t.Reason, sourceOf(rec)):
 			s.back[rec.ID] = true

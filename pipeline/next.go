@@ -35,7 +35,7 @@ type answer struct {
 
 // A place is where Reddit says that an image lies.
 type place struct {
-	source string        // SHA-256 of its URL, as Image.Source
+	source string        // as Image.Source
 	fault  *policy.Fault // why there is none
 }
 
@@ -68,10 +68,10 @@ func next(t terms, rec workspace.Record, a answer) step {
 		return step{gone: true}
 	case a.place == nil: // without a verdict the row can stay, and then it is read as all others are
 		return step{read: t.stale(rec)}
-	case t.staysAway(rec), rec.Trouble != nil && rec.Trouble.Withheld(): // settle deals with what waits
+	case t.staysAway(rec, *a.place), rec.Trouble != nil && rec.Trouble.Withheld(): // settle deals with what waits
 		return done(rec.Trouble.Outcome, rec.Trouble.Reason)
 	case a.place.fault != nil:
-		return t.withoutPlace(rec, a.place.fault)
+		return t.withoutPlace(rec, *a.place)
 	}
 	source := a.place.source
 	// The place is that of the stored image: the host is not asked again on every run.
@@ -100,19 +100,27 @@ func next(t terms, rec workspace.Record, a answer) step {
 }
 
 // staysAway reports whether the image of an entry was removed from its live post. It stays away, as posts do, until
-// somebody asks for it by name.
-func (t terms) staysAway(rec workspace.Record) bool {
-	last := rec.Trouble
-	return rec.Image == nil && last != nil && slices.Contains(policy.ImageRemovals(), last.Reason) &&
-		last.Reason != policy.SameAsRemoved && !slices.Contains(t.retry, string(last.Reason))
+// somebody asks for it by name and Reddit shows it.
+func (t terms) staysAway(rec workspace.Record, p place) bool {
+	return leftPost(rec) && (p.fault != nil || !slices.Contains(t.retry, string(rec.Trouble.Reason)))
+}
+
+// leftPost reports whether the image of an entry was removed from its live post.
+func leftPost(rec workspace.Record) bool {
+	return rec.Image == nil && rec.Trouble != nil && policy.LeftPost(rec.Trouble.Reason)
 }
 
 // withoutPlace is next where Reddit names no place that may be asked.
-func (t terms) withoutPlace(rec workspace.Record, f *policy.Fault) step {
+func (t terms) withoutPlace(rec workspace.Record, p place) step {
+	f := p.fault
 	switch {
 	case rec.Image == nil:
 		s := done(f.Outcome, f.Reason)
-		s.note = t.noted(rec, "", "", f)
+		source := ""
+		if f.Reason == policy.LeftGallery { // another image in its place is not it
+			source = p.source
+		}
+		s.note = t.noted(rec, "", source, f)
 		return s
 	case slices.Contains(policy.ImageRemovals(), f.Reason):
 		return done(f.Outcome, f.Reason) // settle deals with it

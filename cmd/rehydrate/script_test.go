@@ -435,9 +435,21 @@ func set(p *redditemu.Post, arg string) error {
 		p.Images = nil
 		for i := range n {
 			p.Images = append(p.Images, fewPosts(i + 1)[i].Images[0])
+			p.Images[i].Slug = fmt.Sprintf("%sx%d", p.ID, i)
 		}
 		p.Images[1].Status = "failed"
 		return err
+	case "list": // of a gallery: the places of its images that it lists, in their order
+		all := p.Images
+		p.Images = nil
+		for at := range strings.SplitSeq(value, ",") {
+			n, err := strconv.Atoi(at)
+			if err != nil {
+				return err
+			}
+			p.Images = append(p.Images, all[n])
+		}
+		return nil
 	case "deleted": // the author takes an image out of a gallery
 		n, err := strconv.Atoi(value)
 		p.Images = slices.Clone(p.Images)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -160,7 +161,7 @@ type Post struct {
 }
 
 // Image returns image i of the post. Past the end of a gallery, and for every i of a post without images, it has a
-// fault. How many images an album of imgur has is known only to Download.
+// fault. How many images an album of imgur has is known only to Download. Of an image that is stored ask ImageFrom.
 func (p Post) Image(i int) Candidate {
 	if i >= 0 && i < len(p.Images) {
 		return p.Images[i]
@@ -179,6 +180,30 @@ func (p Post) Image(i int) Candidate {
 		Detail: fmt.Sprintf("image %d asked for, the post has %d", i, len(p.Images))}}
 }
 
+// ImageFrom is Image of an image that came from source, as Candidate.Source has it; "" is not known. An author takes an
+// image out of a gallery, not a place: the mark counts wherever the image is listed now, and a mark on another image in
+// its place says nothing of it.
+func (p Post) ImageFrom(i int, source string) Candidate {
+	if source == "" {
+		return p.Image(i)
+	}
+	for _, c := range p.Images {
+		if c.leftGallery() && c.IsFrom(source) {
+			return c
+		}
+	}
+	c := p.Image(i)
+	if c.leftGallery() && c.Media != "" {
+		c.Fault = AnotherImage("the image that the gallery has in its place was taken out of it")
+	}
+	return c
+}
+
+// AnotherImage is the fault of an image in whose place Reddit has another one.
+func AnotherImage(detail string) *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Changed, Reason: "another_image", Detail: detail}
+}
+
 // A Candidate is where an image of a post can be had, or why it cannot.
 type Candidate struct {
 	URL   string        // "" when Fault is set
@@ -186,6 +211,41 @@ type Candidate struct {
 	Fault *policy.Fault // nil when URL is set
 	// Parent is the post whose image it is, where the post is a crosspost; "" for its own.
 	Parent manifest.PostID
+	Media  string // the id that Reddit gives an item of a gallery; "" for any other image
+}
+
+func (c Candidate) leftGallery() bool { return c.Fault != nil && c.Fault.Reason == policy.LeftGallery }
+
+// Source names where the image lies as the workspace keeps it: the SHA-256 of its URL, without what Reddit signs anew.
+// Of an image that was taken out of its gallery it is a place where that can have been; "" without any.
+func (c Candidate) Source() string {
+	at := c.URL
+	switch {
+	case at == "" && c.leftGallery() && c.Media != "":
+		at = mediaURL(originalHost, c.Media, ".jpg")
+	case at == "":
+		return ""
+	case c.Media != "" && c.Host == previewHost:
+		u, _, _ := strings.Cut(at, "?")
+		at = mediaURL(previewHost, c.Media, path.Ext(u))
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(at)))
+}
+
+// IsFrom reports whether source, as Source has it, is that of this image. Reddit tells an item of a gallery by its media
+// id, and the extension of one that is gone no more.
+func (c Candidate) IsFrom(source string) bool {
+	if source == "" || c.Media == "" {
+		return source != "" && source == c.Source()
+	}
+	for _, host := range []string{originalHost, previewHost} {
+		for _, extension := range mediaExtensions {
+			if at := (Candidate{URL: mediaURL(host, c.Media, extension)}); at.Source() == source {
+				return true
+			}
+		}
+	}
+	return source == c.Source()
 }
 
 // Removed reports whether the image was removed from its post: out of a gallery by the author, or with the post that a
@@ -194,14 +254,14 @@ func (c Candidate) Removed() bool {
 	return c.Fault != nil && slices.Contains(policy.ImageRemovals(), c.Fault.Reason)
 }
 
-// Shows reports whether the answer has an image again that was removed for a reason. source is the SHA-256 of the URL
-// that it came from, "" if that is not known. An answer without the items of a gallery, or without the post that a
+// Shows reports whether the answer has an image again that was removed for a reason. source is where it came from, ""
+// if that is not known. An answer without the items of a gallery, or without the post that a
 // crosspost shows, says no more of the image than silence; another picture in its place is not it.
 func (c Candidate) Shows(removed manifest.Reason, source string) bool {
 	if removed == policy.CrosspostParent { // the post is live: what is odd about its image is no removal
 		return c.Parent != "" && !c.Removed()
 	}
-	return c.Fault == nil && (source == "" || source == fmt.Sprintf("%x", sha256.Sum256([]byte(c.URL))))
+	return c.Fault == nil && (source == "" || c.IsFrom(source))
 }
 
 // WithoutParent is the post, or, where it is a crosspost of one that tombstone has the state of, what Reddit would

@@ -195,7 +195,9 @@ func (t mediaFields) images(p policy.Policy) []Candidate {
 	case t.GalleryData != nil && len(t.GalleryData.Items) > 0:
 		var images []Candidate
 		for _, item := range t.GalleryData.Items {
-			images = append(images, t.galleryImage(item, p))
+			c := t.galleryImage(item, p)
+			c.Media = item.MediaID
+			images = append(images, c)
 		}
 		return images
 	case t.IsGallery:
@@ -235,6 +237,19 @@ func (t mediaFields) galleryImage(item galleryItem, p policy.Policy) Candidate {
 // extensionOf gives the extension under which i.redd.it keeps an original.
 var extensionOf = map[string]string{
 	"image/jpg": ".jpg", "image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp",
+}
+
+// The hosts of the images of galleries, and the extensions that these have there.
+const (
+	originalHost = "i.redd.it"
+	previewHost  = "preview.redd.it"
+)
+
+var mediaExtensions = []string{".jpg", ".jpeg", ".png", ".gif", ".webp"}
+
+// mediaURL is where a host keeps an item of a gallery.
+func mediaURL(host, media, extension string) string {
+	return "https://" + host + "/" + media + extension
 }
 
 var (

@@ -268,6 +268,35 @@ func TestPostImage(t *testing.T) {
 	}
 }
 
+// TestImageFrom: a mark in a gallery is of an image, by its media id, and not of the place of a stored one.
+func TestImageFrom(t *testing.T) {
+	source := func(url string) string { return Candidate{URL: url}.Source() }
+	const a, b, gone, alone = "https://i.redd.it/a.png", "https://i.redd.it/b.jpg", `{"media_id":"a","is_deleted":true}`,
+		`{"media_id":"b"}`
+	for _, tt := range []struct {
+		name, items string
+		i           int
+		source      string
+		want        string
+	}{
+		{"its own mark", gone + "," + alone, 0, source(a), "gone/gallery_item_deleted"},
+		{"its own mark, elsewhere", alone + "," + gone, 0, source(a), "gone/gallery_item_deleted"},
+		{"its own mark, and no place", alone + "," + gone, 5, source(a), "gone/gallery_item_deleted"},
+		{"another one's mark in its place", alone + "," + gone, 1, source(b), "changed/another_image"},
+		{"another one in its place", alone + "," + gone, 0, source("https://i.redd.it/c.jpg"), b},
+		{"not known whence", alone + "," + gone, 1, "", "gone/gallery_item_deleted"},
+		{"its own place", alone + "," + gone, 0, source(b), b},
+		{"of another policy", alone + "," + gone, 0, source("https://preview.redd.it/a.webp"), "gone/gallery_item_deleted"},
+	} {
+		images := findImages(json.RawMessage(`{"is_gallery":true,"gallery_data":{"items":[`+tt.items+`]},"media_metadata":{`+
+			`"b":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/b.jpg?s=ab"}}}}`),
+			policy.Default())
+		if got := describe([]Candidate{Post{Images: images}.ImageFrom(tt.i, tt.source)}); got[0] != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got[0], tt.want)
+		}
+	}
+}
+
 // TestRecordedThings holds what the API really answered against states that were read off the decision table by hand.
 func TestRecordedThings(t *testing.T) {
 	states, err := os.ReadFile("testdata/reddit-states.csv")

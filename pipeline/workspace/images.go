@@ -305,7 +305,8 @@ func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, troub
 
 // DropImage removes the image of an entry with all that was made of it, and notes why, as SetTrouble does. Of one that
 // was removed it keeps the digests, and has the log say so, also where the image went with its post before, which came
-// back without it.
+// back without it. One that left its gallery is told from others there by its source, which it keeps as that of the
+// trouble.
 func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
 	defer wrap(&err, "drop the image of %s", k)
 	if removed && why.At.IsZero() { // no earlier job found it
@@ -336,6 +337,9 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		was := false // here, and is not on record as removed
 		if removed {
 			t.keepDigests(ctx, "id = ? AND image = ?", k.ID, k.Image)
+			if why.Reason == policy.LeftGallery {
+				t.get(ctx, "SELECT source FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &why.Source)
+			}
 			t.get(ctx, `SELECT EXISTS (SELECT 1 FROM erased_image WHERE id = ?1 AND image = ?2)
 				AND NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?3 AND beside = '')`,
 				[]any{k.ID, k.Image, why.Reason}, &was)
