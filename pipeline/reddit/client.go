@@ -161,14 +161,15 @@ type Post struct {
 }
 
 // Image returns image i of the post. Past the end of a gallery, and for every i of a post without images, it has a
-// fault. How many images an album of imgur has is known only to Download. Of an image that is stored ask ImageFrom.
+// fault. The mark of an author on the only item that a gallery lists is of no other image. How many images an album of
+// imgur has is known only to Download. Of an image that is stored ask ImageFrom.
 func (p Post) Image(i int) Candidate {
 	if i >= 0 && i < len(p.Images) {
 		return p.Images[i]
 	}
 	if len(p.Images) == 1 {
 		only := p.Images[0]
-		if only.Fault != nil {
+		if only.Fault != nil && !only.leftGallery() {
 			return only
 		}
 		if g, ok := parseImgurPage(only.URL); ok && g.kind != imgurImage && i >= 0 {

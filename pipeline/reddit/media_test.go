@@ -250,6 +250,7 @@ func checkHost(t *testing.T, name string, c Candidate, p policy.Policy) {
 func TestPostImage(t *testing.T) {
 	one := Post{Images: []Candidate{{URL: "u"}}}
 	none := Post{Images: []Candidate{fault(manifest.NoMedia, "video", "")}}
+	lone := Post{Images: []Candidate{fault(manifest.Gone, policy.LeftGallery, "")}}
 	album := Post{Images: []Candidate{{URL: "https://imgur.com/a/AbC12#0", Host: imgurAPIHost}}}
 	page := Post{Images: []Candidate{{URL: "https://imgur.com/AbC12", Host: imgurAPIHost}}}
 	for _, tt := range []struct {
@@ -258,7 +259,7 @@ func TestPostImage(t *testing.T) {
 		want string
 	}{
 		{one, 0, "u"}, {one, 1, "gone/no_such_image"}, {one, -1, "gone/no_such_image"}, {none, 0, "no_media/video"},
-		{none, 3, "no_media/video"},
+		{none, 3, "no_media/video"}, {lone, 0, "gone/gallery_item_deleted"}, {lone, 1, "gone/no_such_image"},
 		{Post{}, 0, "gone/no_such_image"}, {album, 7, "https://imgur.com/a/AbC12#7"}, {album, -1, "gone/no_such_image"},
 		{page, 1, "gone/no_such_image"},
 	} {
