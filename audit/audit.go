@@ -296,7 +296,7 @@ type audit struct {
 	sources    map[manifest.Key]string             // where the stored images of the posts in told came from
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
-	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a live post can be removed
+	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a post that stays can be removed
 	removals   *auditlog.Removals                  // what the log has of them
 	erased     []workspace.ErasedImage             // what the workspace has of them
 	former     map[string]*evidence                // by entry: on a picture that was removed from it, which has another one
@@ -432,7 +432,7 @@ func (a *audit) askLive(ctx context.Context) error {
 		Log:   a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			for i, h := range heard {
 				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
-				if h.Found != nil && h.Verdict.State == manifest.StateLive &&
+				if h.Found != nil && !h.Verdict.State.Gone() &&
 					(lacking[h.Post.ID] || a.mayLackImages(h.Found)) {
 					a.told[h.Post.ID] = h.Found
 				}

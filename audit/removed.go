@@ -64,7 +64,7 @@ func (a *audit) leftNow(k manifest.Key) (why manifest.Reason, left bool) {
 // shownNow reports whether Reddit's answers in this audit show an image again that was removed from its post for a
 // reason.
 func (a *audit) shownNow(k manifest.Key, why manifest.Reason) bool {
-	if e := a.post(k.ID); e.live == nil || e.live.State != manifest.StateLive {
+	if v := a.post(k.ID).live; v == nil || v.State != manifest.StateLive && v.State != manifest.StateHeld {
 		return false
 	}
 	p := a.told[k.ID]

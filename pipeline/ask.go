@@ -28,7 +28,7 @@ type asker struct {
 	waiting    map[manifest.PostID]workspace.Post  // posts that are withheld now
 	back       map[manifest.PostID]bool            // posts that were withheld, or an image of theirs, and are live again
 	erased     int                                 // posts and images that this run erased without a confirmation
-	images     map[manifest.Key]workspace.Trouble  // images that were removed from live posts, and wait
+	images     map[manifest.Key]workspace.Trouble  // images that were removed from posts that stay, and wait
 	held       map[manifest.Key]bool               // those that waited for a confirmation when the run began
 	parents    map[manifest.PostID]manifest.PostID // of the crossposts that this run found live
 	abouts     map[string]manifest.Reason

@@ -115,7 +115,7 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 		}
 		h, gone := r.heard.Of(p)
 		if !gone {
-			if lost[p.ID] { // the answer that the image is gone said that the post is live
+			if lost[p.ID] && h.State == manifest.StateLive { // the answer that the image is gone said so of the post
 				p.CheckedAt, p.LiveAt, p.AbsentAt = h.At, h.At, time.Time{}
 				posts = append(posts, p)
 			}
@@ -134,7 +134,7 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 	return r.Workspace.SetPosts(ctx, posts)
 }
 
-// takeHeardImages is takeHeard for images of live posts. It returns the posts that lost one.
+// takeHeardImages is takeHeard for images of posts that stay. It returns the posts that lost one.
 func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]bool, err error) {
 	var ids []manifest.PostID
 	for id, h := range r.heard {
@@ -226,15 +226,16 @@ func (s *asker) findWaiting(ctx context.Context) error {
 	return nil
 }
 
-// recordImages returns what answers say of images of live posts that were removed: out of a gallery by its author, or
-// with the post that a crosspost shows. Like posts, those that are stored wait until it is known how many there are.
-// Of the others, which have none here, bare has those that this is news of.
+// recordImages returns what answers say of images of posts that stay which were removed: out of a gallery by its author,
+// or with the post that a crosspost shows. A post that is held, as in quarantine, has its images here too. Like posts,
+// those that are stored wait until it is known how many there are. Of the others, which have none here, bare has those
+// that this is news of.
 func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) (said []workspace.EntryTrouble,
 	bare []workspace.EntryTrouble, err error) {
-	found := map[manifest.PostID]reddit.Post{}
+	found, live := map[manifest.PostID]reddit.Post{}, map[manifest.PostID]bool{}
 	var ids []manifest.PostID // of posts that an image was removed from, now or earlier
 	for _, h := range answers {
-		if h.Found == nil || h.Verdict.State != manifest.StateLive {
+		if h.Found == nil || h.Verdict.State.Gone() {
 			continue
 		}
 		removed := slices.ContainsFunc(h.Found.Images, reddit.Candidate.Removed)
@@ -243,6 +244,7 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		}
 		if removed {
 			ids, found[h.Post.ID] = append(ids, h.Post.ID), *h.Found
+			live[h.Post.ID] = h.Verdict.State == manifest.StateLive
 		}
 	}
 	if len(ids) == 0 {
@@ -265,7 +267,9 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			t = troubleOf(rec, c)
 			bare = append(bare, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case waits && c.Shows(t.Reason, sourceOf(rec)):
-			s.back[rec.ID] = true
+			if live[rec.ID] {
+				s.back[rec.ID] = true
+			}
 			delete(s.images, rec.Key)
 			said = append(said, workspace.EntryTrouble{Key: rec.Key})
 		case waits && t.At.After(now): // a clock that was ahead gives nobody more time

@@ -9,24 +9,24 @@ import (
 	"rehydrate/policy"
 )
 
-// Heard has what audits heard is gone, posts and images of live posts: Reddit answered them and no job since. What was
-// taken back stays, with the time of the answer.
+// Heard has what audits heard is gone, posts and images of posts that stay: Reddit answered them and no job since. What
+// was taken back stays, with the time of the answer.
 type Heard map[manifest.PostID]HeardPost
 
 // A HeardPost is what Reddit answered an audit of a post.
 type HeardPost struct {
-	State  manifest.PostState `json:"state"` // live where only images are gone
+	State  manifest.PostState `json:"state"` // live, or held, where only images are gone
 	Reason manifest.Reason    `json:"reason"`
 	At     time.Time          `json:"at"`                // of the last answer
 	Since  time.Time          `json:"since,omitzero"`    // of the first one that it is gone
-	Images map[int]HeardImage `json:"images,omitempty"`  // of a live post, those that were removed from it
+	Images map[int]HeardImage `json:"images,omitempty"`  // of a post that stays, those that were removed from it
 	CutOff bool               `json:"cut_off,omitempty"` // only audits said so that did not ask about every post
 
 	back     map[int]HeardImage // what was taken back with the post
 	backWith string             // by the audit with this statement, which may say anew that some of these are gone
 }
 
-// A HeardImage is what Reddit answered an audit of an image that was removed from a post that is live.
+// A HeardImage is what Reddit answered an audit of an image that was removed from a post that stays.
 type HeardImage struct {
 	Reason manifest.Reason `json:"reason"`
 	Since  time.Time       `json:"since"` // of the first such answer
