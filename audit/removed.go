@@ -339,7 +339,8 @@ func (a *audit) takenDown() map[digest]*evidence {
 		state, reason := e.goneAs, manifest.Reason("")
 		t, inLog := logged[e.ID]
 		switch {
-		case e.Because == "tombstone" && e.stone != nil:
+		case e.Because == "tombstone" && e.stone != nil,
+			e.Because == "release" && e.stone != nil && e.stone.Reason == policy.CrosspostAuthor && state == e.stone.State:
 			reason = e.stone.Reason
 		case e.Because == "log" && inLog:
 			state, reason = t.State, t.Reason

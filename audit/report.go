@@ -362,7 +362,7 @@ func whyImageGone(reason manifest.Reason) string {
 	case policy.CrosspostParent:
 		return "the post that it came from is gone"
 	case policy.SameAsRemoved:
-		return "the same image was taken down with another post"
+		return "the same image was deleted or taken down with another post"
 	}
 	return fmt.Sprintf("its image was removed (%s)", reason)
 }

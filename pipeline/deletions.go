@@ -44,12 +44,15 @@ func (r *run) addTombstones(ctx context.Context, posts []workspace.Post) error {
 
 // stricter reports whether what Reddit says of a post now asks for more than its tombstone.
 func stricter(old workspace.Tombstone, p workspace.Post) bool {
-	if old.State == manifest.StateDeleted {
-		return false
+	was, is := policy.TakenDown(old.State, old.Reason), policy.TakenDown(p.State, p.Reason)
+	switch {
+	case old.State == manifest.StateDeleted: // a crosspost by its author, and now its image
+		return p.State != manifest.StateDeleted && is && !was
+	case p.State == manifest.StateDeleted: // by its author
+		return is || !was
 	}
-	// Its author deleted it, or a removal that a policy may let come back became one that none may.
-	return p.State == manifest.StateDeleted ||
-		mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
+	// A removal that a policy may let come back became one that none may.
+	return mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
 }
 
 // mostLenient lets every post come back that any policy does.

@@ -23,6 +23,7 @@ type Facts struct {
 	Quarantine       bool
 	ProfileSubreddit bool // subreddit starts with "u_"
 	HasMedia         bool // an image can be named for some entry of the post
+	OfParent         bool // the image is that of the post that it is a crosspost of, which is live
 }
 
 // A Verdict is the state of a post with the reason for it.
@@ -48,6 +49,10 @@ const (
 // should be warned, because the list of categories has grown.
 const OtherReason = "other_"
 
+// CrosspostAuthor is the reason of a post that its author deleted while it was a crosspost of another: the image is the
+// other post's, which stays.
+const CrosspostAuthor manifest.Reason = "crosspost_author"
+
 // takedowns are the values of removed_by_category for what Reddit itself or the law took down: Reddit Devvit docs,
 // Post.removedByCategory; arctic_shift; reveddit utils.tsx.
 var takedowns = []string{"anti_evil_ops", "community_ops", "content_takedown", "copyright_takedown",
@@ -67,6 +72,10 @@ func RemovalCategory(s string) string {
 // answer. Each case names where the meaning of its mark was published or recorded.
 func Judge(f Facts) Verdict {
 	category, notIndexable := RemovalCategory(f.RemovedBy), f.RobotIndexable != nil && !*f.RobotIndexable
+	author := manifest.Reason("author")
+	if f.OfParent {
+		author = CrosspostAuthor
+	}
 	// The order is a decision: every case that says removed or deleted stands before the first one that does not, so
 	// that a mark of removal wins over every sign of life; a takedown by Reddit before the author's own deletion, and a
 	// category before the marks that posts had before there were categories.
@@ -76,7 +85,7 @@ func Judge(f Facts) Verdict {
 	case f.RemovalReason == "legal": // reddit-archive 2017
 		return Verdict{manifest.StateRemoved, "legal"}
 	case category == "deleted", category == "author": // Reddit Devvit docs; reveddit utils.tsx
-		return Verdict{manifest.StateDeleted, "author"}
+		return Verdict{manifest.StateDeleted, author}
 	case category == "reddit": // reveddit utils.tsx; PRAW cassettes, t3_1kh35wk
 		return Verdict{manifest.StateRemoved, "spam_filter"}
 	case category == "moderator", category == "automod_filtered": // Reddit Devvit docs; PRAW cassettes, t3_ehagna
@@ -86,7 +95,7 @@ func Judge(f Facts) Verdict {
 	case f.ModRemoved: // PRAW cassettes, t3_4o0j4p (banned_by true), t3_462bww (a name)
 		return Verdict{manifest.StateRemoved, "moderator"}
 	case f.AuthorDeleted && (f.SelftextDeleted || f.TitleDeleted || notIndexable): // PRAW t3_ah3gqo; gallery-dl 3386
-		return Verdict{manifest.StateDeleted, "author"}
+		return Verdict{manifest.StateDeleted, author}
 	case f.SelftextRemoved, f.TitleRemoved: // reddit-archive 2017; PRAW cassettes, t3_5dec21
 		return Verdict{manifest.StateRemoved, "marker"}
 	case f.Quarantine: // even when its author's account goes: reddit-archive 2017; PRAW cassettes, t3_309b9g
@@ -130,12 +139,12 @@ func ImageRemovals() []manifest.Reason {
 // post.
 func LeftPost(reason manifest.Reason) bool { return reason == LeftGallery || reason == CrosspostParent }
 
-// TakenDown reports whether a removal is about the picture: its author deleted it, or Reddit, the law or somebody
-// by request took it down. A removal of which the reason is not known counts.
+// TakenDown reports whether a removal is about the picture: its author deleted it, and not only a crosspost of it, or
+// Reddit, the law or somebody by request took it down. A removal of which the reason is not known counts.
 func TakenDown(s manifest.PostState, reason manifest.Reason) bool {
 	// What moderators and spam filters remove can be fine elsewhere.
 	ofThePlace := []manifest.Reason{"moderator", "automod_filtered", "spam_filter", "marker"}
-	return s == manifest.StateDeleted || s == manifest.StateRemoved &&
+	return s == manifest.StateDeleted && reason != CrosspostAuthor || s == manifest.StateRemoved &&
 		!slices.Contains(ofThePlace, reason) && !strings.HasPrefix(string(reason), OtherReason)
 }
 

@@ -47,6 +47,8 @@ func TestVerdicts(t *testing.T) {
 		{manifest.StateDeleted, []judgeCase{
 			{"deleted", Facts{RemovedBy: "deleted"}, "author"},
 			{"author", Facts{RemovedBy: "author"}, "author"},
+			{"a crosspost", Facts{RemovedBy: "deleted", OfParent: true}, "crosspost_author"},
+			{"a crosspost, of old", Facts{AuthorDeleted: true, TitleDeleted: true, OfParent: true}, "crosspost_author"},
 			{"deleted, every field replaced", Facts{RemovedBy: "deleted", AuthorDeleted: true, SelftextDeleted: true,
 				TitleDeleted: true, RobotIndexable: &no}, "author"},
 			{"deleted before banned_by", Facts{RemovedBy: "deleted", ModRemoved: true}, "author"},
@@ -148,14 +150,15 @@ func everyFacts(do func(Facts)) {
 	categories := []string{"", "deleted", "author", "reddit", "moderator", "automod_filtered", "anti_evil_ops",
 		"community_ops",
 		"content_takedown", "copyright_takedown", "trademark_takedown", "legal_operations", "legal", "?", "Null", " "}
-	for bits := range 1 << 9 {
+	for bits := range 1 << 10 {
 		bit := func(n int) bool { return bits>>n&1 == 1 }
 		for _, by := range categories {
 			for _, why := range []string{"", "legal", "other"} {
 				for _, indexable := range []*bool{nil, &yes, &no} {
 					do(Facts{RemovedBy: by, RemovalReason: why, ModRemoved: bit(0), AuthorDeleted: bit(1),
 						SelftextDeleted: bit(2), SelftextRemoved: bit(3), TitleDeleted: bit(4), TitleRemoved: bit(5),
-						RobotIndexable: indexable, Quarantine: bit(6), ProfileSubreddit: bit(7), HasMedia: bit(8)})
+						RobotIndexable: indexable, Quarantine: bit(6), ProfileSubreddit: bit(7), HasMedia: bit(8),
+						OfParent: bit(9)})
 				}
 			}
 		}
@@ -165,7 +168,7 @@ func everyFacts(do func(Facts)) {
 // TestJudgeRemovalWins goes through every combination of facts: whatever else is said of
 // a post, a mark of removal never comes out as live or held, and nothing else as gone.
 func TestJudgeRemovalWins(t *testing.T) {
-	if got, want := reflect.TypeFor[Facts]().NumField(), 12; got != want {
+	if got, want := reflect.TypeFor[Facts]().NumField(), 13; got != want {
 		t.Fatalf("Facts has %d fields, everyFacts enumerates %d", got, want)
 	}
 	everyFacts(func(f Facts) {

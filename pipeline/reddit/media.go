@@ -65,6 +65,7 @@ func readThing(data json.RawMessage, p policy.Policy) (Post, error) {
 	}
 	images := findImages(data, p)
 	facts.HasMedia = hasMedia(images)
+	facts.OfParent = slices.ContainsFunc(images, func(c Candidate) bool { return c.Parent != "" })
 	return Post{Facts: facts, Images: images, Subreddit: subreddit}, nil
 }
 

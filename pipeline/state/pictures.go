@@ -67,7 +67,7 @@ func (t RemovedPictures) Refuses(p policy.Policy, id manifest.PostID, img worksp
 	for _, digest := range []string{img.OriginalSHA256, img.SHA256, img.PixelsSHA256} {
 		if from, ok := t[digest]; ok && from != id {
 			return &policy.Fault{Outcome: manifest.Refused, Reason: policy.SameAsRemoved,
-				Detail: fmt.Sprintf("it shows the same picture as %s, which was taken down", from)}
+				Detail: fmt.Sprintf("it shows the same picture as %s, which was deleted or taken down", from)}
 		}
 	}
 	return nil

@@ -311,8 +311,8 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. What is withheld of the post waits no longer: a tombstone needs no confirmation. Only
-// LiftTombstones takes one back.
+// also an empty one. That of a crosspost which its author deleted gives way to another removal than by an author. What is
+// withheld of the post waits no longer: a tombstone needs no confirmation. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }
@@ -330,8 +330,9 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
 		changed := t.exec(ctx,
-			"UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND (state = ?3 OR ?1 = '') AND reason <> ?1",
-			s.Reason, s.ID, s.State)
+			`UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND reason <> ?1
+			AND CASE reason WHEN ?4 THEN ?3 <> 'deleted' ELSE state = ?3 OR ?1 = '' END`,
+			s.Reason, s.ID, s.State, policy.CrosspostAuthor)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
 			seconds(s.Time), s.ID, s.Reason)
