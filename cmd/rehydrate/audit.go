@@ -155,7 +155,15 @@ func (c *command) audit(ctx context.Context, path string, files []string, f audi
 		config.Access = p.judge(c.now())
 	}
 	if p != nil && p.grant != nil {
-		f.approval = cmp.Or(f.approval, p.grant.Approval.Reference)
+		if named := p.grant.Approval; f.approval == "" && policy.Ended(named.Expires, c.now()) {
+			if !f.offline {
+				c.log.Warn("no approval is in force: Reddit is not asked, and the audit judges by what was known before",
+					"approval", endedOn("the grant's", named.Reference, named.Expires))
+			}
+			f.offline = true
+		} else {
+			f.approval = cmp.Or(f.approval, named.Reference)
+		}
 		config.Who.Grant, config.Who.Holder = p.grant.ID, p.grant.Holder.Organization
 		config.Who.Fingerprint = p.grant.Signer.Fingerprint
 	}
