@@ -120,7 +120,8 @@ func (t *Table) FaultCounts() map[string]int {
 
 // how says what decides the numbers.
 func (c *Config) how() []string {
-	parts := []string{"pixels upright, over white, first frame; grey and HSV as OpenCV's 8-bit conversions"}
+	parts := []string{"pixels upright, over white, first frame; lossy WebP as libwebp; " +
+		"grey and HSV as OpenCV's 8-bit conversions"}
 	if c.Cascade != nil {
 		parts = append(parts, fmt.Sprintf("faces by %s (SHA-256 %s), scale factor %g, min neighbors %d, min size %d",
 			c.Cascade.Name,
@@ -263,7 +264,7 @@ func (w *computing) row(ctx context.Context, s *pictures.Source, text string, bo
 	if fault == nil {
 		fault = s.Decode(ctx, body, func(img image.Image) error {
 			var grey *image.Gray
-			numbers, grey = Picture(picture.Upright(img, body))
+			numbers, grey = Picture(picture.Upright(picture.AsLibwebp(img, body), body))
 			if w.Cascade != nil {
 				faces := len(w.Cascade.Faces(ctx, grey, w.Detection))
 				numbers = append(numbers, float64(faces), float64(min(faces, 1)))

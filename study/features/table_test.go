@@ -111,6 +111,28 @@ func TestFacesInTheTable(t *testing.T) {
 	testkit.Same(t, "faces, and whether there is one", []float64{float64(faces), 1}, table.Rows[0].Numbers[7:])
 }
 
+// TestLossyWebP has the numbers of the pixels that libwebp gives, as numpy computes them.
+func TestLossyWebP(t *testing.T) {
+	files := map[string][]byte{}
+	for _, name := range []string{"black.webp", "odd.webp", "white.webp"} {
+		body, err := os.ReadFile(filepath.Join("../../internal/picture/testdata", name))
+		testkit.OK(t, err)
+		files[name] = body
+	}
+	table, err := Compute(t.Context(), Config{Paths: []string{folderOf(t, files)}, Images: policy.Default().Images,
+		Workers: 1}, "")
+	testkit.OK(t, err)
+	var got [][]float64
+	for _, numbers := range table.All {
+		got = append(got, numbers[:4])
+	}
+	want := [][]float64{{0, 0, 0, 0}, {57.308802308802306, 48.34269078408016, 94.71139971139971, 192.17893217893217},
+		{255, 0, 255, 0}} // brightness, contrast, value, saturation
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("numbers (-want +got):\n%s", diff)
+	}
+}
+
 // TestTexts: the texts of a Parquet file have numbers beside those of its pictures; a row without a word has none, and
 // one whose text changed is computed again.
 func TestTexts(t *testing.T) {
@@ -151,7 +173,8 @@ func TestTexts(t *testing.T) {
 
 // TestMade: the line that says how numbers were made names the cascade with its setting, each dictionary, and counts.
 func TestMade(t *testing.T) {
-	const pixels = "pixels upright, over white, first frame; grey and HSV as OpenCV's 8-bit conversions"
+	const pixels = "pixels upright, over white, first frame; lossy WebP as libwebp; " +
+		"grey and HSV as OpenCV's 8-bit conversions"
 	d := &Dictionary{Name: "mini", Form: "dic", SHA256: "2", Entries: 3, Categories: []string{"a", "b"}, Union: true}
 	for want, c := range map[string]Config{
 		pixels: {},
