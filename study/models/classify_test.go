@@ -153,6 +153,17 @@ func TestPrepare(t *testing.T) {
 	if r, g, b, a := over.At(5, 5).RGBA(); r&g&b&a != 0xffff {
 		t.Errorf("a transparent pixel is %d %d %d %d, want white", r, g, b, a)
 	}
+	for name, want := range map[string]uint32{"black": 0, "white": 0xffff} { // as everybody else sees it
+		body, err := os.ReadFile("../../internal/picture/testdata/" + name + ".webp")
+		testkit.OK(t, err)
+		out, err := prepare(body, "webp", 0)
+		testkit.OK(t, err)
+		sent, err := png.Decode(bytes.NewReader(out.Data))
+		testkit.OK(t, err)
+		if r, g, b, _ := sent.At(5, 5).RGBA(); r != want || g != want || b != want {
+			t.Errorf("a %s pixel of a WebP is %d %d %d", name, r, g, b)
+		}
+	}
 }
 
 // TestExamplesThatCannotBeHad: too few examples, and one whose picture is damaged, end the work before it asks.

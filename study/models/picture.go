@@ -63,7 +63,7 @@ func prepare(body []byte, format string, most int) (endpoint.Image, error) {
 	if err != nil {
 		return endpoint.Image{}, err
 	}
-	upright := picture.Upright(img, body)
+	upright := picture.Upright(picture.AsLibwebp(img, body), body)
 	size := upright.Bounds().Size()
 	longer := max(size.X, size.Y)
 	if format == "jpeg" && upright == img && (most == 0 || longer <= most) {
