@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
@@ -18,9 +19,9 @@ import (
 )
 
 // Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
-// back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, and every
-// file is named as one of a copy of some format. What has to go is taken out by the next Purge. The errors are
-// ErrNotCopy and ErrForeign.
+// back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, or was in
+// an earlier edition, and every file is named as one of a copy of some format. What has to go is taken out by the next
+// Purge. The errors are ErrNotCopy, of which ErrNoEntry is one, and ErrForeign.
 func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
 	name, err := copyPath(name)
 	if err != nil {
@@ -48,8 +49,7 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 		return state.CopyReport{}, err
 	}
 	if unknown != "" {
-		return state.CopyReport{}, notCopy(ctx, name,
-			fmt.Errorf("it has a row of %s, which is no entry of the release", unknown))
+		return state.CopyReport{}, notCopy(ctx, name, fmt.Errorf("it has a row of %s, %w", unknown, ErrNoEntry))
 	}
 	if at >= 0 {
 		was := registered[at]
@@ -185,7 +185,8 @@ func rowsOf(ctx context.Context, root *os.Root, file workspace.File, rows map[st
 	return nil
 }
 
-// noEntry returns the first of the rows that is of no entry of the release that the workspace has, "" for none.
+// noEntry returns the first of the rows that is of no entry, "" for none. An entry is one of the release that the
+// workspace has, or of an earlier edition of it: the log names the images that were fetched for it.
 func noEntry(ctx context.Context, ws *workspace.Workspace, rows []string) (string, error) {
 	unknown := map[string]bool{}
 	for _, row := range rows {
@@ -200,5 +201,26 @@ func noEntry(ctx context.Context, ws *workspace.Workspace, rows []string) (strin
 	if len(unknown) == 0 {
 		return "", nil
 	}
-	return slices.Min(slices.Collect(maps.Keys(unknown))), nil
+	first := func() string { return slices.Min(slices.Collect(maps.Keys(unknown))) }
+	log, err := ws.LogReader(ctx)
+	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
+		return first(), nil // nothing that can be believed says what was fetched
+	}
+	if err != nil {
+		return "", err
+	}
+	for e, err := range log.Records(ctx, 0) {
+		if err != nil {
+			return "", err
+		}
+		for _, p := range e.Posts {
+			if e.Kind == auditlog.Fetch {
+				delete(unknown, manifest.Key{ID: p.ID, Image: e.Image}.String())
+			}
+		}
+	}
+	if len(unknown) == 0 {
+		return "", nil
+	}
+	return first(), nil
 }

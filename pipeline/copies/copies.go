@@ -20,11 +20,13 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// Errors of Close and Move.
+// Errors of Close, Move and Adopt.
 var (
 	ErrNoCopy    = errors.New("no copy is registered at")
 	ErrCopyThere = errors.New("the copy is still there")
 	ErrNotCopy   = errors.New("it is not the copy that was registered")
+	// ErrNoEntry ends what is said of a row that no edition of the release had.
+	ErrNoEntry = errors.New("which is no entry of the release")
 )
 
 // Close records the operator's word, note, on a copy that was returned or destroyed. One that is still there is
