@@ -62,6 +62,7 @@ const (
 	mendStray  = "move it out of the workspace, or delete it"
 	mendEmpty  = "delete it"
 	mendShard  = "rehydrate recheck RELEASE: it takes it away"
+	mendWork   = "rehydrate cluster work --shard %d/%d: it reads the shard again"
 	mendLink   = "move what it points to into its place, or delete the link if that is not of this workspace"
 	mendReport = "rehydrate report: it writes it again"
 	mendLeft   = "rehydrate recheck RELEASE: it takes it out"
@@ -660,6 +661,13 @@ func (v *verification) strays() {
 	}
 	_, planned := v.present[cluster.PlanFile]
 	planned = planned && (v.accounted[cluster.PlanFile] || !v.report.Sealed) // a split seals the workspace with its plan
+	unsound := map[string]bool{}
+	for _, s := range cluster.UnsoundIn(v.files.Dir()) {
+		if planned {
+			unsound[s.File] = true
+			v.fault(s.File, fmt.Sprintf(mendWork, s.Shard, s.Of), "%v", s.Err)
+		}
+	}
 	for name, f := range v.present {
 		_, belongs := mendOf(name)
 		switch {
@@ -681,6 +689,7 @@ func (v *verification) strays() {
 			v.damage(name, mendShard, "nothing on record accounts for it")
 		case strings.HasPrefix(name, state.ShardsDir+"/") && !planned && v.report.Sealed:
 			v.damage(name, mendShard, "there is no plan.json of a split beside it: no cluster has to read it, and none read it")
+		case unsound[name]:
 		case cluster.Owns(name) && planned:
 			v.note("%s is work of shards: rehydrate cluster merge takes it in, and away", name)
 		case strings.HasPrefix(name, state.ShardsDir+"/"):

@@ -117,17 +117,7 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 				last != nil && last.Fingerprint == side.Fingerprint &&
 					last.ImageSHA256 == item.Stored.SHA256 && last.Failed == nil}
 		}
-		f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
-		if err != nil {
-			yield(Result{}, err)
-			return
-		}
-		made, err := workspace.Digest(context.Background(), f, resultName(side.Shard))
-		f.Close()
-		if err == nil && made.SHA256 != side.SHA256 {
-			err = fmt.Errorf("%s/%s is not what its sidecar names", state.ShardsDir, resultName(side.Shard))
-		}
-		if err != nil {
+		if err := named(dir, side); err != nil {
 			yield(Result{}, err)
 			return
 		}
@@ -152,6 +142,51 @@ func matched(dir fs.FS, side Sidecar) iter.Seq2[Result, error] {
 			}
 		}
 	}
+}
+
+// named returns an error where the results of a shard are not those that its sidecar names.
+func named(dir fs.FS, side Sidecar) error {
+	f, err := dir.Open(path.Join(state.ShardsDir, resultName(side.Shard)))
+	if err != nil {
+		return err
+	}
+	made, err := workspace.Digest(context.Background(), f, resultName(side.Shard))
+	f.Close()
+	if err == nil && made.SHA256 != side.SHA256 {
+		err = fmt.Errorf("%s/%s is not what its sidecar names", state.ShardsDir, resultName(side.Shard))
+	}
+	return err
+}
+
+// An Unsound shard was read, and what is there is not what its worker wrote: Work reads it again.
+type Unsound struct {
+	Shard, Of int
+	File      string // of the workspace, by its name there
+	Err       error
+}
+
+// UnsoundIn are the unsound shards of the workspace in a folder; none where there is no plan that can be read.
+func UnsoundIn(dir string) (all []Unsound) {
+	files := os.DirFS(dir)
+	plan, digest, err := readPlan(files)
+	if err != nil {
+		return nil
+	}
+	for i := range plan.Shards {
+		side, err := readSidecar(files, i)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			all = append(all, Unsound{i, plan.Shards, state.ShardsDir + "/" + sidecarName(i), err})
+		case side.Plan == digest && side.Shard == i:
+			err := named(files, side)
+			// A worker takes the sidecar away before it writes other results.
+			if later, gone := readSidecar(files, i); err != nil && gone == nil && later == side {
+				all = append(all, Unsound{i, plan.Shards, state.ShardsDir + "/" + resultName(i), err})
+			}
+		}
+	}
+	return all
 }
 
 // Drop takes rows that must go out of the lists and results of a workspace, and those of images that it has no longer,
