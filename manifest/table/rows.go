@@ -213,10 +213,22 @@ func (l *lineReader) problem(column int, message, hint string) *Problem {
 	return &Problem{File: l.file, Line: l.line, Column: column, Message: message, Hint: hint}
 }
 
+// binaries are files that people name as tables of text, by how they begin.
+var binaries = []struct{ begins, message, hint string }{
+	{"SQLite format 3\x00", "it is a SQLite database",
+		"export its table as CSV: sqlite3 -csv -header FILE 'SELECT * FROM t' >NEW"},
+	{"PK\x03\x04", "it is a zip, as an Excel sheet is", "unpack it, or save the sheet as CSV (UTF-8)"},
+}
+
 // fault finds bytes that no text file of ours has.
 func (l *lineReader) fault(text []byte) *Problem {
 	if l.line == 1 && IsUTF16(text) {
 		return l.problem(1, UTF16, SaveAsUTF8)
+	}
+	for _, b := range binaries {
+		if l.line == 1 && bytes.HasPrefix(text, []byte(b.begins)) {
+			return l.problem(0, b.message, b.hint)
+		}
 	}
 	if _, behind, found := bytes.Cut(text, []byte("\r")); l.line == 1 && found && len(bytes.Trim(behind, "\r")) > 0 {
 		return l.problem(0, "the lines end in CR alone, as old programs for the Mac write them",

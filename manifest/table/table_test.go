@@ -141,6 +141,8 @@ func TestRows(t *testing.T) {
 		{"a.csv", "id,n,t\n1j8nbp,1,\"so\nwell, you, know\"\n", []string{"id|n|t", "2|1j8nbp|1|so\nwell, you, know"}}, // commas are signs of texts
 		{"a.csv", "id,n\n" + long + "\nabc,1\n", []string{"id|n", "2:0 the line is longer than 64 KiB", "3|abc|1"}},
 		{"a.csv", "id,n\nab\x00c,1\nab\xe9,2\nabe,\uFFFD\n", []string{"id|n", "2:3 the line has a NUL byte", "3:3 byte 0xe9 is not UTF-8", "4|abe|\uFFFD"}},
+		{"a.csv", "SQLite format 3\x00\x10\x00\r\x01\x00", []string{"1:0 it is a SQLite database"}},
+		{"a.csv", "PK\x03\x04\x14\x00\x06\x00\r\x01", []string{"1:0 it is a zip, as an Excel sheet is"}},
 		{"a.csv", "id,mood\r1abcde,sad\r", []string{"1:0 the lines end in CR alone, as old programs for the Mac write them"}},
 		{"a.jsonl", "{\"id\":1}\r{\"id\":2}", []string{"", "1:0 the lines end in CR alone, as old programs for the Mac write them"}},
 		{"a.csv", "\xff\xfei\x00d\x00", []string{"1:1 the file is in UTF-16"}},
