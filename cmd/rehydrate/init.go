@@ -16,6 +16,7 @@ import (
 
 	"rehydrate/curate/publish"
 	"rehydrate/internal/durable"
+	"rehydrate/internal/printable"
 	"rehydrate/internal/userfile"
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
@@ -166,6 +167,16 @@ func comparisons(ctx context.Context, files []string, annotators [][]string, dir
 		all = append(all, a)
 	}
 	return all
+}
+
+// cell shows a cell in at most 20 signs, of which the last three say that it is longer.
+func cell(text string) string {
+	const most = 20
+	shown := []rune(printable.EscapedLine(text))
+	if len(shown) > most {
+		return string(shown[:most-3]) + "..."
+	}
+	return string(shown)
 }
 
 // An initAnswer is what init prints.

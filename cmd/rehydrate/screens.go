@@ -117,7 +117,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"span":       span,
 		"todos":      c.todos,
 		"broken":     broken,
-		"cell":       func(text string) string { return fmt.Sprintf("%.20s", printable.EscapedLine(text)) },
+		"cell":       cell,
 		"counts":     countsOf,
 		"day":        func(t time.Time) string { return t.Format(time.DateOnly) },
 		"decimal":    decimal,

@@ -189,6 +189,16 @@ func TestPercent(t *testing.T) {
 	}
 }
 
+// TestCell: a cell that is cut says so, for the end of a number is what it is worth.
+func TestCell(t *testing.T) {
+	for text, want := range map[string]string{"9.007199254740992e+16": "9.007199254740992...",
+		"12345678901234567890": "12345678901234567890", "": "", "a\nb": `a\nb`} {
+		if got := cell(text); got != want {
+			t.Errorf("cell(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestChangedText: a text whose words are the same is told apart from one with others.
 func TestChangedText(t *testing.T) {
 	for want, words := range map[string]*diff.WordChange{
