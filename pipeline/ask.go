@@ -35,7 +35,6 @@ type asker struct {
 	unasked    bool                     // Reddit refused to say what a community is: no other is asked about
 	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
 	warned     map[manifest.Reason]bool // reasons of removals that are not known here
-	copied     bool                     // there are registered copies
 	half       bool                     // not every post was asked about: what the asking found is not settled
 }
 
@@ -88,12 +87,6 @@ func (s *asker) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 			yield(asked{}, err)
 			return
 		}
-		list, err := s.Workspace.Copies(ctx)
-		if err != nil {
-			yield(asked{}, err)
-			return
-		}
-		s.copied = len(list) > 0
 		for p, err := range s.Workspace.Posts(ctx) {
 			if err != nil {
 				yield(asked{}, err)
@@ -298,15 +291,11 @@ func unknown(p workspace.Post, reason manifest.Reason) workspace.Post {
 	return p
 }
 
-// withhold withholds a post that was live and is gone. One that waited and that Reddit holds back itself now, as in
-// quarantine, is neither confirmed nor live again: copies keep its row.
+// withhold withholds a post that was live and is gone.
 func (s *asker) withhold(before, after workspace.Post) workspace.Post {
 	// Only when the sweep is over settle knows how many there are.
 	after.Withheld = after.State.Gone() && s.wasLive(before)
 	after.Unconfirmed = after.Withheld && before.Unconfirmed
-	if s.copied && before.Withheld && after.State == manifest.StateHeld {
-		after.Withheld, after.Unconfirmed = true, true
-	}
 	return after
 }
 

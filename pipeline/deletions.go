@@ -326,29 +326,7 @@ func (s *asker) settle(ctx context.Context) error {
 	if err := s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages)); err != nil {
 		return err
 	}
-	if err := s.release(ctx); err != nil {
-		return err
-	}
 	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
-}
-
-// release ends the wait of posts that Reddit holds back itself, where the operator confirms it: copies lose their rows.
-func (s *asker) release(ctx context.Context) error {
-	if !s.confirms() {
-		return nil
-	}
-	var released []workspace.Post
-	for id, p := range s.waiting {
-		if !p.State.Gone() && s.withheld[id] {
-			p.Withheld, p.Unconfirmed = false, false
-			released = append(released, p)
-			delete(s.waiting, id)
-		}
-	}
-	if len(released) == 0 {
-		return nil
-	}
-	return s.Workspace.SetPosts(ctx, released)
 }
 
 // sortPosts returns the posts that are withheld whose removal is confirmed and those that this sweep has to decide

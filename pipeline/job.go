@@ -64,8 +64,7 @@ type Config struct {
 	Version    string // of the tool, for the provenance of the dataset
 	Now        func() time.Time
 	// ConfirmRemovals accepts the first of these that there is: a manifest that drops many images, many image files
-	// that are missing, and the mass removal that an earlier run withheld, with the rows that it kept because many would
-	// have left for anything else (not what this one finds).
+	// that are missing, and the mass removal that an earlier run withheld (not what this one finds).
 	ConfirmRemovals bool
 	Rehearsal       bool // the workspace is one of made-up posts
 	// Entry changes an entry of a rehearsal before it is loaded, or leaves it out. nil changes none.
@@ -107,14 +106,12 @@ type run struct {
 	hosts   []state.HostTrouble // image hosts that sent nothing
 	wrote   bool                // the dataset has exactly what was decided
 	cleared bool                // what must go has gone from dataset, shards and copies
-	shown   map[string]bool     // rows of which an earlier job said that it kept them: a confirmation is about these
-	stay    map[string]bool     // rows that this one keeps
 	spent   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
 	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 
 func newRun(c Config) *run {
-	r := &run{Config: c, copies: []state.CopyReport{}, stay: map[string]bool{}}
+	r := &run{Config: c, copies: []state.CopyReport{}}
 	if c.OCR != nil {
 		r.made = engineProvenance(c.OCR.Engine(), c.Policy, c.Version)
 	}
@@ -204,9 +201,6 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 		return err
 	}
 	if err := r.takeHeard(ctx); err != nil {
-		return err
-	}
-	if err := r.readShown(ctx); err != nil {
 		return err
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
@@ -325,24 +319,6 @@ func (r *run) allowLoss(images, of int) error {
 // answers one question: who was asked about files or entries that are missing was not asked about posts.
 func (r *run) confirmsRemovals() bool { return r.ConfirmRemovals && !r.spent }
 
-// readShown reads what an earlier job showed of rows that it kept.
-func (r *run) readShown(ctx context.Context) error {
-	rows, err := state.ReadNote[state.StayNote](ctx, r.Workspace)
-	r.shown = map[string]bool{}
-	for _, row := range rows {
-		r.shown[row] = true
-	}
-	return err
-}
-
-// confirmedRows are those of shown that the operator lets go.
-func (r *run) confirmedRows() map[string]bool {
-	if !r.confirmsRemovals() {
-		return nil
-	}
-	return r.shown
-}
-
 // A LossError says that a changed manifest would erase more of the stored images than the policy's mass_removal_share.
 type LossError struct{ Images, Of int }
 
@@ -385,10 +361,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	// From the state and not from what this run counted: a summary says the same as the command status.
 	sum, err := state.Status(ctx, r.Workspace, r.Now())
 	sum.Elapsed, sum.Files, sum.Unchanged = r.Now().Sub(began), r.out.Files, r.out.Unchanged
-	sum.Before, sum.GuardSpares, sum.Looks = r.out.Before, r.out.GuardSpares, r.out.Looks
-	if len(r.out.Stay) > 0 { // what a run did not write is not in the state
-		sum.Stay = r.out.Stay
-	}
+	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
 	sum.Copies, sum.Hosts, sum.LeftManifest, sum.FilesGone = r.copies, r.hosts, r.out.LeftManifest, r.out.FilesGone
 	sum.Strays, sum.Left = r.out.Strays, r.out.Left
 	return sum, err

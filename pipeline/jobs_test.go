@@ -231,59 +231,6 @@ func TestManyRowsLeaveOnlyWhenConfirmed(t *testing.T) {
 	}
 }
 
-// TestConfirmationCoversRowsThatWereShown: a confirmation lets those rows go of which an earlier job said that they would
-// leave, and copies keep the rows of what was held back until then, whatever else Reddit says of it.
-func TestConfirmationCoversRowsThatWereShown(t *testing.T) {
-	const six = " p01 p02 p03 p04 p05 p06"
-	const held = "post deleted" + six + "; recheck; post quarantined" + six + "; JOB; JOB"
-	ran := newWorld(t, numbered(20)...).do("run").ok()
-	for i, c := range []struct {
-		steps        string // LOSE takes the files of images away
-		rows, copied int
-		stay, waits  int
-	}{
-		{"post deleted p07 p08 p09; recheck; post quarantined" + six + "; JOB confirm", 17, 17, 6, 0},
-		{"post deleted p07 p08 p09; recheck; post quarantined" + six + "; JOB confirm; JOB confirm", 11, 11, 0, 0},
-		{"post quarantined" + six + "; LOSE; JOB confirm", 20, 20, 6, 0},
-		{"post quarantined p01 p02 p03; JOB; post quarantined p04 p05 p06; JOB confirm", 17, 17, 3, 0},
-		{"post quarantined p01 p02 p03; JOB; post quarantined p04; JOB confirm", 16, 16, 0, 0},
-		{"post quarantined" + six + "; JOB; post live" + six + "; JOB; post quarantined" + six + "; JOB confirm", 20, 20, 6, 0},
-		{held, 14, 20, 6, 0},
-		{held + "; JOB confirm", 14, 14, 0, 0},
-		{held + "; purge offline confirm", 14, 14, 0, 0},
-		{held + "; post live" + six + "; run", 20, 20, 0, 0},
-		{held + "; post deleted" + six + "; JOB", 14, 20, 0, 6},
-		{held + "; post deleted" + six + "; JOB; JOB confirm", 14, 14, 0, 0},
-		{"post deleted" + six + "; recheck stop=1; post quarantined" + six + "; JOB", 14, 20, 6, 0},
-	} {
-		for j, job := range []string{"run", "recheck", "purge", "split"} {
-			if leftOut(i+j, 4) {
-				continue
-			}
-			t.Run(c.steps+", "+job, func(t *testing.T) {
-				t.Parallel()
-				w := ran.copied(t).do("copy c").ok()
-				for step := range strings.SplitSeq(strings.ReplaceAll(c.steps, "JOB", job), "; ") {
-					if step != "LOSE" {
-						w.do(step)
-						continue
-					}
-					for _, name := range w.imagesOf()[10:15] {
-						testkit.OK(t, os.Remove(name))
-					}
-				}
-				s := w.ok().checkSound()
-				stay := 0
-				for _, n := range s.status.Stay {
-					stay += n.Entries
-				}
-				testkit.Same(t, "rows, of the copy, that stay, and posts that wait", []int{c.rows, c.copied, c.stay, c.waits},
-					[]int{len(s.rows), len(s.copied), stay, s.status.Withheld})
-			})
-		}
-	}
-}
-
 // TestTakingOutIgnoresTheFilterMode: what only takes out does so whatever the filter does with texts in another
 // language.
 func TestTakingOutIgnoresTheFilterMode(t *testing.T) {

@@ -317,11 +317,6 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
 			Reason: policy.SameAsRemoved}
 	}
-	if r.confirmsRemovals() {
-		for _, rec := range e.held {
-			erased.Entries[rec.Key.String()] = state.GonePost{ID: rec.ID, State: rec.Post.State, Reason: rec.Post.Reason}
-		}
-	}
 	gone, err := state.MustLeaveCopies(ctx, c.Workspace, erased, r.stones, r.Policy)
 	if err != nil {
 		return plan, err
@@ -490,7 +485,6 @@ type erasing struct {
 	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
 	planned map[manifest.PostID]int              // posts of the plan, by place in it
-	held    []workspace.Record                   // whose rows copies keep until a confirmation
 }
 
 // entries yields entries as they would be after the purge.
@@ -505,9 +499,7 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 				if _, gone := e.heard.Applied(rec); gone && rec.Image != nil {
 					heard[rec.ID] = true
 				}
-				if state.StaysInCopies(rec.Post) {
-					e.held = append(e.held, rec)
-				} else if rec.Post.Unconfirmed {
+				if rec.Post.Unconfirmed {
 					withheld[rec.ID] = true
 				}
 			}
@@ -576,10 +568,7 @@ func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Re
 		return nil, err
 	}
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
-	if err := r.readShown(ctx); err != nil {
-		return nil, err
-	}
-	out, err := j.TakeOut(entries, d.rows, r.confirmedRows())
+	out, err := j.TakeOut(entries, d.rows, r.ConfirmRemovals)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
 	}
 	out.Summary, err = state.Status(ctx, r.Workspace, r.Now())
 	out.Summary.Back, out.Summary.ReportGone = len(s.back), reported
-	out.Summary.Unverified, out.Summary.Before = len(s.unanswered), r.out.Before
+	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
 	out.Summary.Left = r.out.Left
 	return out, errors.Join(failed, err)

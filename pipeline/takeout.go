@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,9 +48,6 @@ func (r *run) clear(ctx context.Context) error {
 		if err := r.clearDataset(ctx); err != nil {
 			return err
 		}
-	}
-	if err := r.noteStay(ctx); err != nil {
-		return err
 	}
 	if err := r.noteExportAgain(ctx); err != nil {
 		return err
@@ -128,7 +124,7 @@ func (r *run) clearDataset(ctx context.Context) error {
 		return err
 	}
 	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(
-		r.Workspace.Records(ctx, workspace.Select{Bare: true}), d.rows, r.confirmedRows())
+		r.Workspace.Records(ctx, workspace.Select{Bare: true}), d.rows, r.ConfirmRemovals)
 	if err != nil {
 		return err
 	}
@@ -136,7 +132,6 @@ func (r *run) clearDataset(ctx context.Context) error {
 	if len(r.out.Stay) == 0 { // else the job has said which rows it would not let go
 		r.out.Stay = out.Stay
 	}
-	r.keepRows(out.Staying)
 	r.out.Left = append(r.out.Left, out.Left...)
 	// The outcomes first: killed after them, they say of some rows that these are gone while the dataset still has
 	// them.
@@ -147,21 +142,6 @@ func (r *run) clearDataset(ctx context.Context) error {
 		return err
 	}
 	return d.takeOut(ctx, r, out)
-}
-
-// keepRows notes rows that this job keeps because too many would leave.
-func (r *run) keepRows(rows []string) {
-	for _, row := range rows {
-		r.stay[row] = true
-	}
-}
-
-// noteStay has the next job know which rows this one asks about.
-func (r *run) noteStay(ctx context.Context) error {
-	if len(r.stay) == 0 {
-		return state.ClearNote[state.StayNote](ctx, r.Workspace)
-	}
-	return state.WriteNote(ctx, r.Workspace, state.StayNote(slices.Sorted(maps.Keys(r.stay))))
 }
 
 // A written dataset is what lies in the folder of the dataset.

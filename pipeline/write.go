@@ -126,7 +126,6 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	r.out.Before = d.Before
 	if r.asksFirst(d, last, card) {
 		r.out.Stay = d.Leave
-		r.keepRows(d.Leaving)
 		return nil
 	}
 	r.out.Left = d.Leave
@@ -199,17 +198,14 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 }
 
 // asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the
-// dataset changed, that they only leave when the operator confirms it. Of rows that an earlier job has asked about, a
-// confirmation is the answer.
+// dataset changed, that they only leave when the operator confirms it.
 func (r *run) asksFirst(d *state.Decisions, last state.ExportNote, card dataset.Card) bool {
-	confirmed, rows := 0, r.confirmedRows()
-	for _, row := range d.Leaving {
-		if rows[row] {
-			confirmed++
-		}
+	leave := 0
+	for _, c := range d.Leave {
+		leave += c.Entries
 	}
 	same := last.Card != nil && last.Card.Provenance == card.Provenance && last.Card.Flagged == card.Flagged
-	return same && state.TooMany(len(d.Leaving)-confirmed, d.Before-confirmed)
+	return same && !r.ConfirmRemovals && state.TooMany(leave, d.Before)
 }
 
 // writeOutcomes writes outcomes.csv and tombstones.csv.

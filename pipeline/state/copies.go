@@ -118,19 +118,8 @@ func OwingCopies(ctx context.Context, ws *workspace.Workspace, gone CopySet) ([]
 // NoteHeld adds to reports the rows of posts that are held back, but for those that must go anyway.
 func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, gone CopySet) error {
 	waits, err := Withheld(ctx, ws)
-	if err != nil {
+	if err != nil || len(waits.Posts)+len(waits.Entries) == 0 {
 		return err
-	}
-	for p, err := range ws.PostsNotLive(ctx) {
-		if err != nil {
-			return err
-		}
-		if StaysInCopies(p) {
-			waits.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
-		}
-	}
-	if waits.Empty() {
-		return nil
 	}
 	copies, err := ws.Copies(ctx)
 	for r, c := range unclosed(list, copies) {

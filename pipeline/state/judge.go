@@ -300,7 +300,6 @@ type Decisions struct {
 	Spared  int               // duplicates that the policy's dedupe.guard would keep
 	Before  int               // rows that the dataset has, by the stored results
 	Leave   []Count           // of those, what no removal takes out and no other row replaces
-	Leaving []string          // these rows
 	rows    []rowFacts        // by place in Results
 }
 
@@ -435,7 +434,6 @@ func (d *Decisions) countLeaving() {
 		replaced := res.Outcome == manifest.Duplicate && !kept[res.DuplicateOf]
 		if row.there && res.Outcome != manifest.Kept && !removes(res) && !replaced {
 			counts.add(res)
-			d.Leaving = append(d.Leaving, res.Key.String())
 		}
 	}
 	d.Leave = counts.list()

@@ -73,10 +73,6 @@ type SickHost struct {
 // A MassRemovalNote is the policy's share of the live posts above which the last ones were withheld.
 type MassRemovalNote float64
 
-// A StayNote has the rows that the last job left where they are because too many would have left for anything but a
-// removal, and said so: a confirmation is about these.
-type StayNote []string
-
 // A LastRun has the counters of the last run that ended. It holds no names and no addresses.
 type LastRun struct {
 	At         time.Time     `json:"at"` // when it ended
@@ -131,7 +127,6 @@ func (HeardNote) key() string       { return workspace.HeardKey }
 func (HostsNote) key() string       { return "sick_hosts" }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal_share" }
-func (StayNote) key() string        { return "stay" }
 func (LastRun) key() string         { return "last_run" }
 func (LastReread) key() string      { return "last_reread" }
 func (OCRRate) key() string         { return "ocr_rate" }

@@ -315,10 +315,6 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 	return set, err
 }
 
-// StaysInCopies reports whether copies keep the rows of a post that Reddit holds back itself: it was held back here as
-// one of many that were gone, and waits for the confirmation still.
-func StaysInCopies(p workspace.Post) bool { return p.State == manifest.StateHeld && p.Withheld }
-
 // heldRows are the rows of posts that the policy does not allow which are not in the dataset any more.
 func heldRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	rows, held := newGoneSet(), map[manifest.PostID]GonePost{}
@@ -326,7 +322,7 @@ func heldRows(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 		if err != nil {
 			return rows, err
 		}
-		if p.State == manifest.StateHeld && !StaysInCopies(p) {
+		if p.State == manifest.StateHeld && !p.Withheld {
 			held[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		}
 	}

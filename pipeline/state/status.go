@@ -179,9 +179,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.Masked.Names += rec.Reading.Masked
 			s.Masked.Images++
 		}
-		if StaysInCopies(rec.Post) {
-			stay[Count{Outcome: res.Outcome, Reason: res.Reason}]++
-		} else if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
+		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
 			withheld[rec.ID] = true
 			s.withhold(rec.Post.GoneAt, rec.Post.Unconfirmed)
 		}

@@ -24,7 +24,6 @@ type TakenOut struct {
 	Results []manifest.Result // in manifest order
 	Leave   map[string]bool   // rows that must not be in the dataset any more
 	Stay    []Count           // rows that stay because too many would leave for anything but a removal
-	Staying []string          // those of the dataset
 	Left    []Count           // rows that leave for anything but a removal
 	changed bool
 }
@@ -73,13 +72,13 @@ func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
 
 // TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest
 // order. Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a
-// row out. The confirmed rows leave however many they are, and the others are held against the rest.
-func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows, confirmed map[string]bool) (*TakenOut, error) {
+// row out; confirmed says that no number of rows is too many.
+func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool,
+	confirmed bool) (*TakenOut, error) {
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
 	left, dropped := map[manifest.Key]bool{}, maps.Clone(rows)
-	counts, leaving := counting{}, counting{}
 	noImage := manifest.OutcomesOf(manifest.FateLost, manifest.FateNotAllowed)
 	for rec, err := range records {
 		if err != nil {
@@ -114,28 +113,17 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows, confirm
 		case open:
 			now = *was
 		}
-		if StaysInCopies(rec.Post) {
-			counts.add(now)
-		}
 		out.Results, stored = append(out.Results, now), append(stored, was)
 	}
-	asked := 0
-	for _, n := range others {
-		if !confirmed[out.Results[n].Key.String()] {
-			asked++
-		}
-	}
-	tooMany := TooMany(asked, len(rows)-(len(others)-asked))
+	counts, leaving := counting{}, counting{}
 	for _, n := range others {
 		res := &out.Results[n]
-		row := res.Key.String()
-		if confirmed[row] || !tooMany {
+		if confirmed || !TooMany(len(others), len(rows)) {
 			left[res.Key] = true
 			leaving.add(*res)
 			continue
 		}
 		counts.add(*res)
-		out.Staying = append(out.Staying, row)
 		*res = manifest.Result{Key: res.Key, Split: res.Split, Outcome: manifest.Kept}
 		if was := stored[n]; was != nil && was.Outcome == manifest.Kept {
 			*res = *was
