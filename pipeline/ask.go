@@ -147,7 +147,7 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 			found++
 			// Its picture goes with a parent that has a tombstone here, by request or of the release.
 			answers[i].Found = h.Found.WithoutParent(s.stones.StateOf)
-			s.noteParent(h)
+			s.noteParent(answers[i])
 			posts[i] = s.found(p, h, now)
 		case h.Absent:
 			posts[i] = s.absent(p, now, h.Second)
@@ -220,6 +220,7 @@ func (s *asker) followParents(ctx context.Context) error {
 	var orphans []sweep.Heard[asked]
 	for id, parent := range s.parents {
 		if s.stones.Has(parent) {
+			delete(s.parents, id)
 			was := &reddit.Post{Images: []reddit.Candidate{{Parent: parent}}}
 			orphans = append(orphans, sweep.Heard[asked]{Post: asked{Post: workspace.Post{ID: id}},
 				Found: was.WithoutParent(s.stones.StateOf), Verdict: policy.Verdict{State: manifest.StateLive}})

@@ -177,10 +177,14 @@ func (r *run) takeHeardImages(ctx context.Context) (lost map[manifest.PostID]boo
 }
 
 // hasImage reports whether a removal of the image of an entry would take something away: an image, a row here, or one
-// that copies have, as where the image was lost while its removal waits.
+// that copies have, as where the image was lost while its removal waits. What this job has removed already has its row
+// until the job ends.
 func hasImage(rec workspace.Record) bool {
-	return rec.Trouble != nil && rec.Trouble.Withheld() || rec.Image != nil ||
-		rec.Result != nil && rec.Result.Outcome == manifest.Kept
+	t := rec.Trouble
+	if rec.Image != nil || t != nil && t.Withheld() {
+		return true
+	}
+	return rec.Result != nil && rec.Result.Outcome == manifest.Kept && !(t != nil && policy.LeftPost(t.Reason))
 }
 
 // sourceOf is where the stored image of an entry came from, or the one that was taken out of its gallery, as

@@ -262,6 +262,19 @@ func TestParentTaken(t *testing.T) {
 	}
 }
 
+// TestOrphanIsSettledOnce: the crosspost of a post that is removed goes with it as one removal, although the job asks
+// about it more than once: it does not wait, and copies lose its row.
+func TestOrphanIsSettledOnce(t *testing.T) {
+	for _, steps := range []string{"purge offline id=p00; recheck", "stones removed p00; recheck", "stones removed p00; run",
+		"purge id=p00; run"} {
+		w := newWorld(t, numbered(12)...).do("crosspost p00 p02; run; copy c; " + steps).ok()
+		s := w.checkSound()
+		testkit.Same(t, steps+": rows", "p01 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(s.rows))
+		testkit.Same(t, steps+": what waits", 0, s.status.Withheld)
+		testkit.Same(t, steps+": rows of the copy", namesOf(s.rows), namesOf(s.copied))
+	}
+}
+
 // TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at
 // once are withheld.
 func TestHeard(t *testing.T) {
