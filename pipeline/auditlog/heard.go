@@ -10,7 +10,7 @@ import (
 )
 
 // Heard has what audits heard is gone, posts and images of posts that stay: Reddit answered them and no job since. What
-// was taken back stays, with the time of the answer.
+// was settled or taken back stays, with the time of that.
 type Heard map[manifest.PostID]HeardPost
 
 // A HeardPost is what Reddit answered an audit of a post.
@@ -43,8 +43,8 @@ func (n Heard) Add(e Event) {
 		held := (e.Kind == Withheld || e.Kind == Confirmed) && !policy.LeftPost(p.Reason) // not an image: the post stays
 		switch {
 		case !heard: // most posts
-		case e.Kind == Buried, held:
-			delete(n, p.ID)
+		case e.Kind == Buried, held: // with its time: a note that is older must not say it again
+			n[p.ID] = HeardPost{At: e.Time}
 		case e.Kind == Verdicts && p.State != manifest.StateUnknown && !p.State.Gone():
 			n[p.ID] = HeardPost{State: p.State, At: e.Time}
 		}
@@ -81,7 +81,7 @@ func (n Heard) Hear(e Event, at time.Time) {
 	}
 }
 
-// Update takes over what a log says, but for posts of which there is a later answer, and drops what was taken back.
+// Update takes over what a log says, but for posts of which there is a later answer, and drops what is heard no more.
 func (n Heard) Update(log Heard) {
 	for id, h := range log {
 		if was, known := n[id]; !known || !was.At.After(h.At) {
@@ -91,7 +91,7 @@ func (n Heard) Update(log Heard) {
 	n.DropBack()
 }
 
-// DropBack drops what was taken back.
+// DropBack drops what was settled or taken back.
 func (n Heard) DropBack() {
 	maps.DeleteFunc(n, func(_ manifest.PostID, h HeardPost) bool { return !h.State.Gone() && len(h.Images) == 0 })
 }

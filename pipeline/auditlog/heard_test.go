@@ -78,6 +78,9 @@ func TestHeardByLog(t *testing.T) {
 		{"", "audit a deleted cut_off; audit a deleted", "a deleted 2"},
 		{"a 0", "audit a deleted; verdicts a live", ""},
 		{"a 3", "audit a deleted; verdicts a live", "a deleted 3"},
+		{"a 0", "audit a deleted; withheld a deleted; verdicts a live", ""},
+		{"a 0", "audit a deleted; tombstone a deleted", ""},
+		{"a 3", "audit a deleted; withheld a deleted", "a deleted 3"},
 		{"a 0", "verdicts b live", "a deleted 0"},
 	} {
 		log := Heard{}
