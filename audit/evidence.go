@@ -619,6 +619,11 @@ func (a *audit) readRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for id, h := range heard { // beside a damaged log the note alone has it
+		if !a.removals.Heard[id].At.After(h.At) {
+			a.removals.Heard[id] = h
+		}
+	}
 	entries, unnamed := 0, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
 		if err != nil {
