@@ -635,7 +635,11 @@ func (t *tx) noteFormer(ctx context.Context, k manifest.Key, next Image) {
 	t.get(ctx, "SELECT reason FROM trouble WHERE id = ? AND image = ? AND beside IN ('', ?) AND reason IN (?, ?)",
 		[]any{k.ID, k.Image, Going, policy.LeftGallery, policy.CrosspostParent}, &was.Left)
 	row := k.String()
-	copies, err := listCopies(ctx, t, "WHERE instr(rows, ?) > 0", `"`+row+`"`)
+	clause := "WHERE instr(rows, ?) > 0"
+	if was.Stripped == next.SHA256 { // it came back, and a copy without notes has none to take back
+		clause += ` AND instr(rows, '"former"') > 0`
+	}
+	copies, err := listCopies(ctx, t, clause, `"`+row+`"`)
 	t.fail(err)
 	for _, c := range copies {
 		former, noted := c.Former[row]
