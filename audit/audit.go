@@ -269,8 +269,8 @@ type Config struct {
 // run looks once.
 func (a *audit) run(ctx context.Context) error {
 	// Content is searched for once all verdicts are known: a removal that one source reports must count in every file.
-	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.askLive, a.decide,
-		a.scanAll} {
+	for _, step := range []func(context.Context) error{a.readRelease, a.readWorkspace, a.readLog, a.readHeard, a.askLive,
+		a.decide, a.scanAll} {
 		if err := step(ctx); err != nil {
 			a.report.Findings, a.report.Scope.LookedAt = findingsOf(a.found), int(a.lookedAt.Load())
 			return err

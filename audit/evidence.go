@@ -356,6 +356,22 @@ func (a *audit) readLog(ctx context.Context) error {
 	return a.readPending(ctx, l.Size())
 }
 
+// readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written.
+func (a *audit) readHeard(ctx context.Context) error {
+	if a.Workspace == nil {
+		return nil
+	}
+	heard, err := state.ReadNote[state.HeardNote](ctx, a.Workspace)
+	for id, h := range heard {
+		e := a.posts[id]
+		asked := e != nil && e.Checked != nil && e.Checked.After(h.At) // by a job that did not live to settle it
+		if !asked && h.At.After(a.removals.Heard[id].At) {
+			a.removals.Heard[id] = h
+		}
+	}
+	return err
+}
+
 // readPending replays the records that are stored and not published yet.
 func (a *audit) readPending(ctx context.Context, size int64) error {
 	pending, err := a.Workspace.Unpublished(ctx)
@@ -618,11 +634,6 @@ func (a *audit) readRecords(ctx context.Context) error {
 	heard, err := state.ReadNote[state.HeardNote](ctx, ws)
 	if err != nil {
 		return err
-	}
-	for id, h := range heard { // beside a damaged log the note alone has it
-		if !a.removals.Heard[id].At.After(h.At) {
-			a.removals.Heard[id] = h
-		}
 	}
 	entries, unnamed := 0, 0
 	for rec, err := range ws.Records(ctx, workspace.Select{WithEarlier: true}) {
