@@ -296,10 +296,10 @@ type audit struct {
 	sources    map[manifest.Key]string             // where the stored images of the posts in told came from
 	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence                // on their entries, by row
-	told       map[manifest.PostID]*reddit.Post    // answers of this audit by which an image of a post that stays can be removed
+	told       map[manifest.PostID]*reddit.Post    // answers of this audit that can remove images of posts that stay
 	removals   *auditlog.Removals                  // what the log has of them
 	erased     []workspace.ErasedImage             // what the workspace has of them
-	former     map[string]*evidence                // by entry: on a picture that was removed from it, which has another one
+	former     map[string]*evidence                // by entry that has another picture: on one that was removed from it
 	copies     map[string]auditlog.Event           // by the digest of their path: those that no record closed
 	foreign    []string                            // what state.db has that this program does not make
 	audited    auditlog.Event                      // the last audit on record; none if a run or a purge was since

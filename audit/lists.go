@@ -12,9 +12,9 @@ import (
 )
 
 // Lists of this program name removed posts by right, wherever somebody lays or packs them: outcomes.csv, the records of
-// an audit log and statements of audits are handed to auditors, and a list of tombstones is published so that others can
-// take out what it names. A file counts as one only if all of it is read as one, so that it has no room for anything
-// else but details and notes, which are searched for texts and images as ever.
+// an audit log and statements of audits are handed to auditors, and a list of tombstones is published so that others
+// can take out what it names. A file counts as one only if all of it is read as one, so that it has no room for
+// anything else but details and notes, which are searched for texts and images as ever.
 
 // isOwnList reports whether a file is a list of this program that names removed posts by right. Under a temporary name
 // of the workspace it may be cut off: a run is writing it, or was killed. What a small file unpacks to is none if it is

@@ -12,8 +12,8 @@ import (
 	"rehydrate/internal/testkit"
 )
 
-// TestOwnListsMayNamePosts lays lists of this program beside the workspace, as they are and packed, and under a temporary
-// name into it: removed posts stand there by right, and anything else in them is found.
+// TestOwnListsMayNamePosts lays lists of this program beside the workspace, as they are and packed, and under a
+// temporary name into it: removed posts stand there by right, and anything else in them is found.
 func TestOwnListsMayNamePosts(t *testing.T) {
 	w := newWorld(t, false, false)
 	log, err := os.ReadFile(filepath.Join(w.ws, "audit", "records.jsonl"))

@@ -300,8 +300,9 @@ func firstWide(text []byte) int {
 	return len(text)
 }
 
-// withoutTags returns a text as it is seen without what stands in angle brackets, up to so much as programs write there:
-// a tag at which a cell, a paragraph or a line begins or ends parts words, as a space does, and any other joins them.
+// withoutTags returns a text as it is seen without what stands in angle brackets, up to so much as programs write
+// there: a tag at which a cell, a paragraph or a line begins or ends parts words, as a space does, and any other joins
+// them.
 func withoutTags(text []byte) []byte {
 	const longest = 1000
 	out := make([]byte, 0, len(text))

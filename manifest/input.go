@@ -117,8 +117,8 @@ func (r *Release) digest() error {
 	return nil
 }
 
-// HasFile reports whether a file with this SHA-256, in lower-case hex, is one of the manifest, or the copy of a list that
-// a workspace has.
+// HasFile reports whether a file with this SHA-256, in lower-case hex, is one of the manifest, or the copy of a list
+// that a workspace has.
 func (r *Release) HasFile(sum string) bool {
 	return sum == r.ManifestDigest || slices.ContainsFunc(r.files, func(in inputFile) bool { return in.sum == sum })
 }

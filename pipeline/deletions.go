@@ -234,10 +234,10 @@ func (s *asker) findWaiting(ctx context.Context) error {
 	return nil
 }
 
-// recordImages returns what answers say of images of posts that stay which were removed: out of a gallery by its author,
-// or with the post that a crosspost shows. A post that is held, as in quarantine, has its images here too. Like posts,
-// those that are stored wait until it is known how many there are. Of the others, which have none here, bare has those
-// that this is news of.
+// recordImages returns what answers say of images of posts that stay which were removed: out of a gallery by its
+// author, or with the post that a crosspost shows. A post that is held, as in quarantine, has its images here too. Like
+// posts, those that are stored wait until it is known how many there are. Of the others, which have none here, bare has
+// those that this is news of.
 func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) (said []workspace.EntryTrouble,
 	bare []workspace.EntryTrouble, err error) {
 	found, live := map[manifest.PostID]reddit.Post{}, map[manifest.PostID]bool{}

@@ -110,8 +110,8 @@ func TestRemovedRowsGoWithEveryJob(t *testing.T) {
 	}
 }
 
-// TestImagesAreKeptWithTheirPosts: what an answer says of an image counts, though Reddit refuses to say why another post
-// is unavailable. Wherever a job is killed, no post is seen live that is not known to have lost the image.
+// TestImagesAreKeptWithTheirPosts: what an answer says of an image counts, though Reddit refuses to say why another
+// post is unavailable. Wherever a job is killed, no post is seen live that is not known to have lost the image.
 func TestImagesAreKeptWithTheirPosts(t *testing.T) {
 	ran := newWorld(t, append(numbered(19), "g*2")...).do("run").ok()
 	for _, job := range []string{"recheck", "run", "purge", "split"} {
@@ -265,8 +265,8 @@ func TestParentTaken(t *testing.T) {
 // TestOrphanIsSettledOnce: the crosspost of a post that is removed goes with it as one removal, although the job asks
 // about it more than once: it does not wait, and copies lose its row.
 func TestOrphanIsSettledOnce(t *testing.T) {
-	for _, steps := range []string{"purge offline id=p00; recheck", "stones removed p00; recheck", "stones removed p00; run",
-		"purge id=p00; run"} {
+	for _, steps := range []string{"purge offline id=p00; recheck", "purge id=p00; run", "stones removed p00; recheck",
+		"stones removed p00; run"} {
 		w := newWorld(t, numbered(12)...).do("crosspost p00 p02; run; copy c; " + steps).ok()
 		s := w.checkSound()
 		testkit.Same(t, steps+": rows", "p01 p03 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(s.rows))
@@ -420,7 +420,8 @@ func TestEndKeepsTombstones(t *testing.T) {
 	}
 	testkit.Same(t, "images after the refusal", 4, len(w.imagesOf()))
 	// Where nobody knows what the last command left, the list counts.
-	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", filepath.FromSlash(state.SealFile))), w.inWorkspace(t.Context(), end))
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", filepath.FromSlash(state.SealFile))),
+		w.inWorkspace(t.Context(), end))
 	w.do("run").ok()
 	testkit.Same(t, "rows", "p00 p02 p03", namesOf(w.checkSound().rows))
 }

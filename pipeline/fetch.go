@@ -113,7 +113,8 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if f := g.terms.compare(j.entry, img); f != nil {
 		return f
 	}
-	if e := j.erased; e != nil && e.File != img.OriginalSHA256 && e.Stripped != img.SHA256 && e.Pixels != img.PixelsSHA256 {
+	if e := j.erased; e != nil && e.File != img.OriginalSHA256 && e.Stripped != img.SHA256 &&
+		e.Pixels != img.PixelsSHA256 {
 		return reddit.AnotherImage("it is not the one that was taken out of the gallery")
 	}
 	if f := g.terms.removed.Refuses(g.Policy, j.entry.ID, img); f != nil {

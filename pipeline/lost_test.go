@@ -44,8 +44,8 @@ func TestDamageFoundWhileWritingCostsOneRow(t *testing.T) {
 	testkit.Same(t, "files", before.files, s.files)
 }
 
-// TestHeldBackOutlivesItsFile: that a removal waits is not forgotten where the file of the image is lost, or comes back:
-// it goes with the others when it is confirmed, in the copies, too, with its digests on record, and never before.
+// TestHeldBackOutlivesItsFile: that a removal waits is not forgotten where the file of the image is lost, or comes
+// back: it goes with the others when it is confirmed, in the copies, too, with its digests on record, and never before.
 func TestHeldBackOutlivesItsFile(t *testing.T) {
 	held := []string{"g/1", "h/1", "p00", "p01", "p02"}
 	ran := newWorld(t, append(numbered(6), "g*3", "h*3")...).do("run").ok()

@@ -147,8 +147,8 @@ func TestGoneSinceTheBackup(t *testing.T) {
 	testkit.Same(t, "posts with a tombstone that are held back", 0, w.inspect().status.Withheld)
 }
 
-// TestShownSinceTheBackup: no confirmation erases what was held back when state.db was saved and Reddit showed since. If
-// it is gone again, a job that asks holds it back anew.
+// TestShownSinceTheBackup: no confirmation erases what was held back when state.db was saved and Reddit showed since.
+// If it is gone again, a job that asks holds it back anew.
 func TestShownSinceTheBackup(t *testing.T) {
 	ran := newWorld(t, append(numbered(9), "g*3")...).do("run").ok()
 	for _, c := range []struct{ gone, shown string }{

@@ -366,7 +366,7 @@ func Merged(ctx context.Context, ws *workspace.Workspace, release, annotations s
 	return allRead(ctx, ws, true)
 }
 
-// allRead reports whether every image of a live post was read; an image that its engine failed at counts if failed says so.
+// allRead reports whether every image of a live post was read. With failed, one at which its engine failed counts, too.
 func allRead(ctx context.Context, ws *workspace.Workspace, failed bool) (bool, error) {
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {

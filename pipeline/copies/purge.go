@@ -20,10 +20,10 @@ import (
 	"rehydrate/policy"
 )
 
-// Purge takes the rows that copies must lose when these are erased and these tombstones hold (state.MustLeaveCopies) out
-// of every registered copy that can be reached. It holds the files of each against their recorded digests, and opens an obligation for every
-// copy that is not in order or out of reach. An error with one copy is in that copy's report. Copies of which only the
-// log knows are reported behind the others.
+// Purge takes the rows that copies must lose when these are erased and these tombstones hold (state.MustLeaveCopies)
+// out of every registered copy that can be reached. It holds the files of each against their recorded digests, and
+// opens an obligation for every copy that is not in order or out of reach. An error with one copy is in that copy's
+// report. Copies of which only the log knows are reported behind the others.
 func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet, stones state.Holding,
 	p policy.Policy) ([]state.CopyReport, error) {
 	copies, err := ws.Copies(ctx)

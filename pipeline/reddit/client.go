@@ -233,8 +233,8 @@ func (c Candidate) Source() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(at)))
 }
 
-// IsFrom reports whether source, as Source has it, is that of this image. Reddit tells an item of a gallery by its media
-// id, and the extension of one that is gone no more.
+// IsFrom reports whether source, as Source has it, is that of this image. Reddit tells an item of a gallery by its
+// media id, and the extension of one that is gone no more.
 func (c Candidate) IsFrom(source string) bool {
 	if source == "" || c.Media == "" {
 		return source != "" && source == c.Source()
@@ -256,8 +256,8 @@ func (c Candidate) Removed() bool {
 }
 
 // Shows reports whether the answer has an image again that was removed for a reason. source is where it came from, ""
-// if that is not known. An answer without the items of a gallery, or without the post that a
-// crosspost shows, says no more of the image than silence; another picture in its place is not it.
+// if that is not known. An answer without the items of a gallery, or without the post that a crosspost shows, says no
+// more of the image than silence; another picture in its place is not it.
 func (c Candidate) Shows(removed manifest.Reason, source string) bool {
 	if removed == policy.CrosspostParent { // the post is live: what is odd about its image is no removal
 		return c.Parent != "" && !c.Removed()

@@ -69,7 +69,8 @@ func TestWhichRowsMustGo(t *testing.T) {
 		ws.SetCopy(ctx, workspace.Copy{Path: "/owes", Made: noon, Files: []workspace.File{{Name: "a"}}, Rows: rows}),
 		ws.SetCopy(ctx, workspace.Copy{Path: "/closed", Made: noon, Told: "returned"}))
 	copies, err = MustLeaveCopies(ctx, ws, erased, stones, policy.Default())
-	testkit.Same(t, "rows that copies must lose", "gone2 held4 stone7 pict8 nobody9", rowsOfSet(copies.GoneSet, rows...), err)
+	testkit.Same(t, "rows that copies must lose", "gone2 held4 stone7 pict8 nobody9",
+		rowsOfSet(copies.GoneSet, rows...), err)
 	testkit.Same(t, "rows whose content is erased, as before", "gone2 stone7 pict8", rowsOfSet(erased, rows...))
 	why, _ := copies.Of("held4")
 	testkit.Same(t, "why", GonePost{"held4", manifest.StateHeld, "quarantine"}, why)

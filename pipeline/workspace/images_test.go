@@ -381,8 +381,8 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 	testkit.Same(t, "", want, got, err)
 }
 
-// TestWaitingOutlivesTheImage: that the removal of an image waits stays known where the image turns out to be damaged, is
-// stored again, or has other trouble, until it is decided.
+// TestWaitingOutlivesTheImage: that the removal of an image waits stays known where the image turns out to be damaged,
+// is stored again, or has other trouble, until it is decided.
 func TestWaitingOutlivesTheImage(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(1)...)

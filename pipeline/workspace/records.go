@@ -311,8 +311,8 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. That of a crosspost which its author deleted gives way to another removal than by an author. What is
-// withheld of the post waits no longer: a tombstone needs no confirmation. Only LiftTombstones takes one back.
+// also an empty one. That of a crosspost which its author deleted gives way to another removal than by an author. What
+// is withheld of the post waits no longer: a tombstone needs no confirmation. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }
@@ -351,8 +351,9 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 }
 
 // endHold ends the wait of a post for a confirmation; its entries need none, as they go with it.
-const endHold = `UPDATE post SET withheld = 0, gone_at = CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN gone_at
-	ELSE 0 END WHERE id = ?1 AND withheld > 0`
+const endHold = `UPDATE post SET withheld = 0,
+	gone_at = CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN gone_at ELSE 0 END
+	WHERE id = ?1 AND withheld > 0`
 
 // SetReadmitted suspends the tombstones of posts that came back and that the policy allows, or ends the suspension.
 func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...manifest.PostID) error {

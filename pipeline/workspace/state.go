@@ -50,9 +50,9 @@ const takenOver = "2"
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
-// place of another one, while its file does. erased_image has all pictures of an entry that were erased, in their order:
-// a post can come back with another one. The earlier_ tables have what a re-reading compares with, and are empty while
-// none is under way.
+// place of another one, while its file does. erased_image has all pictures of an entry that were erased, in their
+// order: a post can come back with another one. The earlier_ tables have what a re-reading compares with, and are empty
+// while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
