@@ -201,10 +201,10 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	return nil
 }
 
-// noteParent notes what a live post is a crosspost of, by an answer.
+// noteParent notes what a post that stays is a crosspost of, by an answer.
 func (s *asker) noteParent(h sweep.Heard[asked]) {
 	delete(s.parents, h.Post.ID)
-	if h.Verdict.State != manifest.StateLive {
+	if h.Verdict.State.Gone() {
 		return
 	}
 	for _, c := range h.Found.Images {

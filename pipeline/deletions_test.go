@@ -275,6 +275,14 @@ func TestOrphanIsSettledOnce(t *testing.T) {
 	}
 }
 
+// TestHeldOrphan: the image of a crosspost in quarantine goes with the post that it shows, in the same job.
+func TestHeldOrphan(t *testing.T) {
+	w := newWorld(t, numbered(24)...).do("crosspost p00 p02; run; post quarantined p02; recheck").ok()
+	testkit.Same(t, "held: the image is here", true, w.checkSound().imageOf("p02"))
+	w.do("post moderator p00; recheck").ok()
+	testkit.Same(t, "after its parent was removed", false, w.checkSound().imageOf("p02"))
+}
+
 // TestHeard: what an audit heard of a post is not handed out, and leaves with the next job, whatever that asks; many at
 // once are withheld.
 func TestHeard(t *testing.T) {
