@@ -138,6 +138,20 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 	}
 }
 
+// TestImageOfAGalleryLeavesAlone: that an edition drops one image of a gallery says nothing of the others in the log.
+func TestImageOfAGalleryLeavesAlone(t *testing.T) {
+	w := newWorld(t, append(numbered(4), "g*2")...).do("run").ok()
+	file := filepath.Join(w.dir, "release", "annotations.csv")
+	lines, err := os.ReadFile(file)
+	testkit.OK(t, err, os.WriteFile(file, lines[:bytes.Index(lines, []byte("g,1,"))], 0o600))
+	w.load()
+	w.do("run").ok()
+	testkit.Same(t, "images that left", 1, w.summary.LeftManifest)
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+	w.do("serve 404 g; run").ok()
+	testkit.Same(t, "rows", "g p00 p01 p02 p03", namesOf(w.checkSound().rows))
+}
+
 // TestSummaryNamesWhatWasLost: what a job takes away beside removals stands in its summary.
 func TestSummaryNamesWhatWasLost(t *testing.T) {
 	w := newWorld(t, numbered(12)...).do("run; manifest 11; run").ok()

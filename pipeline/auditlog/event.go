@@ -45,7 +45,7 @@ const (
 	Buried     Kind = "tombstone"   // Posts that must not come back
 	Readmitted Kind = "readmitted"  // Posts whose tombstone is suspended; with Verdict Revoked: holds again
 	Lifted     Kind = "lifted"      // Posts whose tombstone a maintainer's statement took away, SHA256 of that
-	Erased     Kind = "erased"      // Posts (one) whose content the workspace no longer has
+	Erased     Kind = "erased"      // Posts whose content, or image Image, the workspace no longer has
 	Export     Kind = "export"      // Files of the dataset, with rows
 	Copy       Kind = "copy"        // Path, Note, Format, Files: a copy that was registered
 	CopyPurged Kind = "copy_purged" // Path, Posts that left it, Files as they are now; Verdict told: only the holder can
@@ -70,6 +70,10 @@ var kinds = []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted
 
 // Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
 const Revoked = "revoked"
+
+// LeftManifest is the verdict of an Erased record of images whose entries the manifest no longer has, all with the same
+// number in their posts. Logs of before have no number there.
+const LeftManifest = "left_manifest"
 
 // Phases of what takes time.
 const Started, Ended = "started", "ended"

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -228,7 +229,7 @@ func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 }
 
 // LeftManifest is why a row must go whose entry the manifest has no more: nobody asks about its post.
-const LeftManifest manifest.Reason = "left_manifest"
+const LeftManifest manifest.Reason = auditlog.LeftManifest
 
 // A CopySet is the rows that registered copies must lose.
 type CopySet struct {

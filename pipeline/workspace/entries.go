@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"rehydrate/manifest"
@@ -241,13 +242,15 @@ func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 	}
 	images, err := storedImages(ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
 	t.fail(err)
-	var posts []auditlog.Post
+	posts := map[int][]auditlog.Post{} // by the number of the image: other images of a gallery may stay
 	for _, i := range images {
 		names = append(names, w.ImageName(i.Key, i.format))
-		posts = append(posts, auditlog.Post{ID: i.ID})
+		posts[i.Image] = append(posts[i.Image], auditlog.Post{ID: i.ID})
 	}
-	posts = slices.Compact(posts) // those of one post stand together
-	w.recordPosts(ctx, t, auditlog.Event{Kind: auditlog.Erased, Verdict: "left_manifest"}, posts)
+	for _, image := range slices.Sorted(maps.Keys(posts)) {
+		left := auditlog.Event{Kind: auditlog.Erased, Verdict: auditlog.LeftManifest, Image: image}
+		w.recordPosts(ctx, t, left, posts[image])
+	}
 	t.keepLeft(ctx)
 	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble",
 		"result"} {
