@@ -46,6 +46,8 @@ func (r *run) addTombstones(ctx context.Context, posts []workspace.Post) error {
 func stricter(old workspace.Tombstone, p workspace.Post) bool {
 	was, is := policy.TakenDown(old.State, old.Reason), policy.TakenDown(p.State, p.Reason)
 	switch {
+	case old.State == manifest.StateUnavailable: // by a list: what a moderator removed must not be readmitted for it
+		return is
 	case old.State == manifest.StateDeleted: // a crosspost by its author, and now its image
 		return p.State != manifest.StateDeleted && is && !was
 	case p.State == manifest.StateDeleted: // by its author

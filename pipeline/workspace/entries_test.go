@@ -67,6 +67,7 @@ func TestReadmissionSuspendsATombstone(t *testing.T) {
 		want   Tombstone
 		erased int // posts whose content the next Sweep erases
 	}{
+		{"unavailable", add(manifest.StateUnavailable, "", 1), stone("a000", manifest.StateUnavailable, "", 1), 1},
 		{"removed", add(removed, "moderator", 1), stone("a000", removed, "moderator", 1), 1},
 		{"back", readmit(true), back, 0},
 		{"not any more", readmit(false), stone("a000", removed, "moderator", 1), 1},

@@ -311,8 +311,9 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. That of a crosspost which its author deleted gives way to another removal than by an author. What
-// is withheld of the post waits no longer: a tombstone needs no confirmation. Only LiftTombstones takes one back.
+// also an empty one. One that says only that the post was unavailable gives way to every other, and that of a crosspost
+// which its author deleted to another removal than by an author. What is withheld of the post waits no longer: a
+// tombstone needs no confirmation. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }
@@ -326,7 +327,8 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		stored := t.exec(ctx, `
 			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
-			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted`,
+			WHERE excluded.state = 'deleted' AND tombstone.state <> 'deleted' OR tombstone.readmitted
+			OR excluded.state = 'removed' AND tombstone.state = 'unavailable'`,
 			s.ID, s.State, seconds(s.Time), s.Reason)
 		// A post must not be readmitted for a reason that no longer holds.
 		changed := t.exec(ctx,
