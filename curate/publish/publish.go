@@ -232,7 +232,11 @@ func (p *publishing) annotate(ctx context.Context) error {
 			e.Split = p.Splits[e.ID]
 		}
 		if gone[e.ID] || hidden.HasRow(e.Key.String()) {
-			p.emptyTexts(e)
+			looks := e.PHash
+			copies.HideContent(p.Release.Schema, e)
+			if !p.Digests { // what the release has of it is published already, and with it the digest would change
+				e.PHash = looks
+			}
 		}
 	}
 	for _, name := range p.Keep {
@@ -305,17 +309,6 @@ func (p *publishing) annotate(ctx context.Context) error {
 		return err
 	}
 	return p.writeBytes(ctx, manifest.SettingsName, again.Settings)
-}
-
-// emptyTexts takes the texts that pass through from an entry whose post, or whose image, is gone or held back: they can
-// be what somebody wrote in it, and the workspace has no text of the image any more to compare them with.
-func (p *publishing) emptyTexts(e *manifest.Entry) {
-	e.Values = slices.Clone(e.Values)
-	for i, c := range p.Release.Schema.Columns {
-		if c.Type == manifest.TypeText || c.Type == manifest.TypeJSON {
-			e.Values[i] = nil
-		}
-	}
 }
 
 // maxAhead is how far clocks and time zones may differ.

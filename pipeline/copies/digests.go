@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
@@ -24,7 +25,8 @@ type DigestsWritten struct {
 
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
 // it has, or had until a purge. The entries of removed posts stay in it, as in a release: by their digests their images
-// are recognised elsewhere. The error is *NotExportable for another edition.
+// are recognised elsewhere. Of what must be hidden there is what HideContent leaves. The error is *NotExportable for
+// another edition.
 func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (
 	wrote DigestsWritten, err error) {
 	b, _, err := ws.Binding(ctx)
@@ -65,8 +67,21 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	return wrote, out.Flush()
 }
 
+// HideContent takes from an entry what is not handed out of a post, or an image, that is gone or held back: texts that
+// pass through, which can be what somebody wrote in the post, and the hash of its looks, which tells of the image to
+// whoever has one like it. Ids, labels, numbers, times and the digests of an unchanged copy stay.
+func HideContent(s manifest.Schema, e *manifest.Entry) {
+	e.PHash = ""
+	e.Values = slices.Clone(e.Values)
+	for i, c := range s.Columns {
+		if c.Type == manifest.TypeText || c.Type == manifest.TypeJSON {
+			e.Values[i] = nil
+		}
+	}
+}
+
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge. Of what must be hidden there is no hash of its looks: that tells of an image to whoever has one like it.
+// a purge. Of what must be hidden there is what HideContent leaves.
 func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
 		erased, err := ws.ErasedImages(ctx)
@@ -75,6 +90,11 @@ func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.E
 			return
 		}
 		hidden, err := state.MustHide(ctx, ws)
+		if err != nil {
+			yield(manifest.Entry{}, err)
+			return
+		}
+		b, _, err := ws.Binding(ctx)
 		if err != nil {
 			yield(manifest.Entry{}, err)
 			return
@@ -88,9 +108,12 @@ func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.E
 			e.PHash = ""
 			if img := r.Image; img != nil {
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
-				if !img.Flat && !hidden.HasRow(r.Key.String()) { // the hash of a flat picture recognises nothing
+				if !img.Flat { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)
 				}
+			}
+			if hidden.HasRow(r.Key.String()) {
+				HideContent(b.Schema, &e)
 			}
 			e.SHA256, e.StrippedSHA256, e.PixelsSHA256 = digests.File, digests.Stripped, digests.Pixels
 			if !yield(e, err) || err != nil {
