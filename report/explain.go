@@ -37,7 +37,7 @@ type Explanation struct {
 	History   []Evidence        `json:"history"`              // of the post, from the audit log, oldest first
 	LogBroken string            `json:"log_broken,omitempty"` // where the log does not hold: History ends before that
 	rec       *workspace.Record // what it was made of
-	gone      state.GoneSet     // MustHide
+	gone      state.GoneSet     // MustHideNow
 }
 
 // A KeptColumn is a column of the annotations that passes through, with the entry's values: one, a list, or one for each
@@ -158,7 +158,7 @@ func Explain(ctx context.Context, ws *workspace.Workspace, filter *language.Filt
 	if err != nil {
 		return Explanation{}, err
 	}
-	gone, err := state.MustHide(ctx, ws)
+	gone, err := state.MustHideNow(ctx, ws)
 	if err != nil {
 		return Explanation{}, err
 	}

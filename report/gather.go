@@ -39,7 +39,7 @@ func Write(ctx context.Context, w io.Writer, ws *workspace.Workspace, o Options)
 	if err != nil {
 		return err
 	}
-	hidden, err := state.MustHide(ctx, ws)
+	hidden, err := state.MustHideNow(ctx, ws)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (c *command) exportCommand() *cobra.Command {
 	cmd := c.workspaceCommand("export", f.check, func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.digests:
-			return c.exportDigests(cmd.Context(), args[0], f.out)
+			return c.exportDigests(cmd.Context(), args[0], f)
 		case f.list:
 			return c.listCopies(cmd.Context())
 		case f.returned != "":
@@ -136,25 +136,26 @@ func exportProblem(err error) error {
 }
 
 // exportDigests writes the annotations with digests: nothing else of an image leaves the workspace.
-func (c *command) exportDigests(ctx context.Context, path, file string) error {
-	opened, err := c.openRelease(ctx, path)
+func (c *command) exportDigests(ctx context.Context, path string, f exportFlags) error {
+	config, err := c.prepare(ctx, path, &f.releaseFlags, "")
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(file); err == nil { // it could be the release's own annotations
-		return usageError("--out %s: the file exists; name a new one", file)
+	if _, err := os.Lstat(f.out); err == nil { // it could be the release's own annotations
+		return usageError("--out %s: the file exists; name a new one", f.out)
 	}
 	var wrote copies.DigestsWritten
 	_, err = reading(ctx, c, func(ws *workspace.Workspace) (any, error) {
-		return nil, durable.Write(ctx, file, 0o600, func(w io.Writer) (err error) {
-			wrote, err = copies.WriteDigests(ctx, ws, opened.Release, w)
+		return nil, durable.Write(ctx, f.out, 0o600, func(w io.Writer) (err error) {
+			wrote, err = copies.WriteDigests(ctx, copies.Config{Release: config.Release, Tombstones: config.Tombstones,
+				Policy: config.Policy, Workspace: ws, Now: c.now}, w)
 			return err
 		})
 	})
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.answer("export-digests", digestsAnswer{file, wrote})
+	return c.answer("export-digests", digestsAnswer{f.out, wrote})
 }
 
 func (c *command) listCopies(ctx context.Context) error {

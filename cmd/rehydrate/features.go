@@ -128,7 +128,7 @@ func (c *command) featuresOfWorkspace(ctx context.Context, f featureFlags) error
 		for _, shard := range shards {
 			f.Paths = append(f.Paths, filepath.Join(ws.Dir(), shard.Name))
 		}
-		hidden, err := state.MustHide(ctx, ws)
+		hidden, err := state.MustHideNow(ctx, ws)
 		if err != nil {
 			return err
 		}

@@ -181,7 +181,7 @@ func findKept(ctx context.Context, ws *workspace.Workspace) (k keptPosts, err er
 	if err := state.CheckWritten(ctx, ws); err != nil { // else the sample would be of what happens to be written
 		return k, err
 	}
-	hidden, err := state.MustHide(ctx, ws)
+	hidden, err := state.MustHideNow(ctx, ws)
 	if err != nil {
 		return k, err
 	}

@@ -201,7 +201,7 @@ func (p *publishing) writeBytes(ctx context.Context, name string, data []byte) e
 
 // annotate writes the annotations and release.toml.
 func (p *publishing) annotate(ctx context.Context) error {
-	stones, err := p.stones(ctx)
+	stones, hidden, err := p.removals(ctx)
 	if err != nil {
 		return err
 	}
@@ -209,15 +209,9 @@ func (p *publishing) annotate(ctx context.Context) error {
 	for _, t := range stones {
 		gone[t.ID] = true
 	}
-	digests, hidden := map[manifest.Key]manifest.Entry{}, state.GoneSet{}
-	if p.Workspace != nil {
-		hidden, err = state.MustHide(ctx, p.Workspace)
-		if err != nil {
-			return err
-		}
-	}
+	digests := map[manifest.Key]manifest.Entry{}
 	if p.Digests {
-		for e, err := range copies.Digested(ctx, p.Workspace) {
+		for e, err := range copies.Digested(ctx, p.Workspace, hidden) {
 			if err != nil {
 				return err
 			}
@@ -231,7 +225,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if p.Splits != nil {
 			e.Split = p.Splits[e.ID]
 		}
-		if gone[e.ID] || hidden.HasRow(e.Key.String()) {
+		if hidden.HasRow(e.Key.String()) {
 			looks := e.PHash
 			copies.HideContent(p.Release.Schema, e)
 			if !p.Digests { // what the release has of it is published already, and with it the digest would change
@@ -314,22 +308,28 @@ func (p *publishing) annotate(ctx context.Context) error {
 // maxAhead is how far clocks and time zones may differ.
 const maxAhead = 24 * time.Hour
 
-// stones are the tombstones that hold, the oldest first. One of the future is a slip of whoever wrote it.
-func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
-	stones := slices.Clone(p.Config.Tombstones)
+// removals returns the tombstones that hold, the oldest first, and the rows that must be hidden by them and by what the
+// workspace knows. A tombstone of the future is a slip of whoever wrote it.
+func (p *publishing) removals(ctx context.Context) ([]manifest.Tombstone, state.GoneSet, error) {
+	stones, hidden := slices.Clone(p.Config.Tombstones), state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, t := range stones {
+		hidden.Posts[t.ID] = state.GonePost{ID: t.ID, State: t.State}
 		if t.Time.After(p.Now.Add(maxAhead)) {
-			return nil, userfile.Wrong("%s: the tombstone of %s is of %s, which is in the future: correct its time",
+			return nil, hidden, userfile.Wrong("%s: the tombstone of %s is of %s, which is in the future: correct its time",
 				manifest.TombstonesName, t.ID, t.Time.UTC().Format(time.RFC3339))
 		}
 	}
 	if p.Workspace != nil {
 		if err := state.CheckTombstones(ctx, p.Workspace); err != nil {
-			return nil, err
+			return nil, hidden, err
 		}
 		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
 		if err != nil {
-			return nil, err
+			return nil, hidden, err
+		}
+		hidden, err = state.MustHide(ctx, p.Workspace, hold)
+		if err != nil {
+			return nil, hidden, err
 		}
 		stones = nil
 		for _, t := range hold {
@@ -340,7 +340,7 @@ func (p *publishing) stones(ctx context.Context) ([]manifest.Tombstone, error) {
 		return cmp.Or(a.Time.Compare(b.Time),
 			cmp.Compare(a.ID, b.ID))
 	})
-	return stones, nil
+	return stones, hidden, nil
 }
 
 // accompany writes what goes with the annotations.

@@ -72,6 +72,28 @@ func TestDigestsOfTheReleaseStay(t *testing.T) {
 	}
 }
 
+// TestLooksOfGonePosts: of a post that has a tombstone, also one that only the release has, no hash of its looks is
+// published with digests; without them a release is published as it is.
+func TestLooksOfGonePosts(t *testing.T) {
+	const own = "00000000000000f1"
+	files := map[string]string{"release.toml": bare, "a.csv": "id,phash,tone\nabc1,,a\nabc2," + own + ",b\n"}
+	for digests, want := range map[bool]string{true: "", false: own} {
+		made, report, err := published(t, files, func(c *Config) {
+			c.Workspace, c.Digests = known(t, c.Release, ""), digests
+			for _, id := range []manifest.PostID{"abc1", "abc2"} {
+				c.Tombstones = append(c.Tombstones,
+					manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: time.Unix(1e9, 0)})
+			}
+		})
+		testkit.Same(t, "entries with digests", 1, report.WithDigests, err)
+		table := made["annotations.csv"]
+		if strings.Contains(table, state.SHA256([]byte("original"))) != digests || strings.Contains(table, "abc,") ||
+			strings.Contains(table, own) != (want != "") {
+			t.Errorf("digests: %t; annotations:\n%s", digests, table)
+		}
+	}
+}
+
 // TestGoneCounted: the datasheet says how many entries are of posts that are gone.
 func TestGoneCounted(t *testing.T) {
 	made, _, err := published(t, two, func(c *Config) {

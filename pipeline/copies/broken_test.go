@@ -102,10 +102,10 @@ func jobs() []job {
 			return Disclose(ctx, s.ws, Disclosure{Name: "a model", Note: "n"}, []string{"few001"}, now)
 		}},
 		{"digests", nil, func(s *site) {
-			wrote, err := WriteDigests(s.Context(), s.ws, s.rel, io.Discard)
+			wrote, err := WriteDigests(s.Context(), s.config("", ""), io.Discard)
 			testkit.Same(s, "entries", 3, wrote.Entries, err)
 		}, func(ctx context.Context, s *site) error {
-			_, err := WriteDigests(ctx, s.ws, s.rel, io.Discard)
+			_, err := WriteDigests(ctx, s.config("", ""), io.Discard)
 			return err
 		}},
 		{"a list", made, whole, func(ctx context.Context, s *site) error { return told(List(ctx, s.ws)) }},
@@ -129,7 +129,7 @@ func TestStoppedLook(t *testing.T) {
 		"glance": func(ctx context.Context) (any, error) { return Glance(ctx, s.ws) },
 		"digests": func(ctx context.Context) (any, error) {
 			var b strings.Builder
-			_, err := WriteDigests(ctx, s.ws, s.rel, &b)
+			_, err := WriteDigests(ctx, s.config("", ""), &b)
 			return b.String(), err
 		},
 		"destination": func(ctx context.Context) (any, error) {

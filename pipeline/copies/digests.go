@@ -17,7 +17,7 @@ import (
 type DigestsWritten struct {
 	Entries int `json:"entries"`
 	Known   int `json:"with_digests"`
-	Gone    int `json:"removed"` // of posts that are removed, or must be
+	Gone    int `json:"removed"` // of posts that are removed, or must be, by the workspace or by the release
 	// Of Held the removal waits for a confirmation, and Heard are gone by an audit: the hash of their looks stays here.
 	Held  int `json:"held_back,omitempty"`
 	Heard int `json:"heard_gone,omitempty"`
@@ -25,10 +25,10 @@ type DigestsWritten struct {
 
 // WriteDigests writes the annotations of a workspace as a manifest in JSON Lines, with the digests of each image that
 // it has, or had until a purge. The entries of removed posts stay in it, as in a release: by their digests their images
-// are recognised elsewhere. Of what must be hidden there is what HideContent leaves. The error is *NotExportable for
-// another edition.
-func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release, w io.Writer) (
-	wrote DigestsWritten, err error) {
+// are recognised elsewhere. Of what must be hidden there is what HideContent leaves. Of c it reads what an export knows
+// of the release and its workspace, which only has to be open. The error is *NotExportable for another edition.
+func WriteDigests(ctx context.Context, c Config, w io.Writer) (wrote DigestsWritten, err error) {
+	ws, rel := c.Workspace, c.Release
 	b, _, err := ws.Binding(ctx)
 	if err != nil {
 		return wrote, err
@@ -36,15 +36,20 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
 		return wrote, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
 	}
-	gone, err := state.MustEraseNow(ctx, ws)
+	stones, err := state.Stones(ctx, ws, rel, c.Tombstones, c.Policy, c.Now())
+	if err != nil {
+		return wrote, err
+	}
+	gone, err := state.MustErase(ctx, ws, stones)
 	held, heldWrong := state.Withheld(ctx, ws)
 	heard, heardWrong := state.Heard(ctx, ws)
-	if err := errors.Join(err, heldWrong, heardWrong); err != nil {
+	hidden, hiddenWrong := state.MustHide(ctx, ws, stones)
+	if err := errors.Join(err, heldWrong, heardWrong, hiddenWrong); err != nil {
 		return wrote, err
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
 		manifest.FieldSHA256, manifest.FieldStripped, manifest.FieldPixels, manifest.FieldPHash)
-	for e, err := range Digested(ctx, ws) {
+	for e, err := range Digested(ctx, ws, hidden) {
 		if err != nil {
 			return DigestsWritten{}, err
 		}
@@ -52,13 +57,12 @@ func WriteDigests(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 			wrote.Known++
 		}
 		row := e.Key.String()
-		if gone.HasRow(row) {
+		switch {
+		case gone.HasRow(row):
 			wrote.Gone++
-		}
-		if held.HasRow(row) {
+		case held.HasRow(row):
 			wrote.Held++
-		}
-		if heard.HasRow(row) && !held.HasRow(row) && !gone.HasRow(row) {
+		case heard.HasRow(row):
 			wrote.Heard++
 		}
 		wrote.Entries++
@@ -81,15 +85,10 @@ func HideContent(s manifest.Schema, e *manifest.Entry) {
 }
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge. Of what must be hidden there is what HideContent leaves.
-func Digested(ctx context.Context, ws *workspace.Workspace) iter.Seq2[manifest.Entry, error] {
+// a purge. Of hidden rows there is what HideContent leaves.
+func Digested(ctx context.Context, ws *workspace.Workspace, hidden state.GoneSet) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
 		erased, err := ws.ErasedImages(ctx)
-		if err != nil {
-			yield(manifest.Entry{}, err)
-			return
-		}
-		hidden, err := state.MustHide(ctx, ws)
 		if err != nil {
 			yield(manifest.Entry{}, err)
 			return

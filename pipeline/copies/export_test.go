@@ -600,7 +600,7 @@ func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 		[]workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateRemoved, Time: now}}}),
 		s.ws.Erase(t.Context(), "few001"))
 	var b bytes.Buffer
-	wrote, err := WriteDigests(t.Context(), s.ws, s.rel, &b)
+	wrote, err := WriteDigests(t.Context(), s.config("", ""), &b)
 	testkit.Same(t, "counts", DigestsWritten{Entries: 3, Known: 3, Gone: 1}, wrote, err)
 	for i, id := range ids {
 		line := strings.Split(b.String(), "\n")[i]
@@ -616,19 +616,29 @@ func TestDigestsOfStoredAndPurgedImages(t *testing.T) {
 	b.Reset()
 	testkit.OK(t, s.ws.SetPosts(t.Context(), []workspace.Post{{ID: ids[2], State: manifest.StateDeleted, Reason: "author",
 		Withheld: true, CheckedAt: now}}))
-	wrote, err = WriteDigests(t.Context(), s.ws, s.rel, &b)
+	wrote, err = WriteDigests(t.Context(), s.config("", ""), &b)
 	testkit.Same(t, "counts", DigestsWritten{Entries: 3, Known: 3, Gone: 1, Held: 1}, wrote, err)
 	if line := strings.Split(b.String(), "\n")[2]; strings.Contains(line, "phash") ||
 		!strings.Contains(line, digest("original", ids[2])) {
 		t.Errorf("of an image that is held back: %s", line)
 	}
+	b.Reset()
+	c := s.config("", "")
+	c.Tombstones = []manifest.Tombstone{{ID: ids[1], State: manifest.StateRemoved, Time: now},
+		{ID: ids[2], State: manifest.StateDeleted, Time: now}}
+	wrote, err = WriteDigests(t.Context(), c, &b)
+	testkit.Same(t, "counts with tombstones of the release", DigestsWritten{Entries: 3, Known: 3, Gone: 3}, wrote, err)
+	if strings.Contains(b.String(), "phash") {
+		t.Errorf("of what the release names as gone: %s", b.String())
+	}
 	for name, change := range map[string]func(*manifest.Release){
 		"another edition":   func(r *manifest.Release) { r.Digest = "x" },
 		"other annotations": func(r *manifest.Release) { r.ManifestDigest = "x" },
 	} {
-		other := *s.rel
+		other, c := *s.rel, s.config("", "")
 		change(&other)
-		if _, err := WriteDigests(t.Context(), s.ws, &other, &b); err == nil ||
+		c.Release = &other
+		if _, err := WriteDigests(t.Context(), c, &b); err == nil ||
 			!strings.Contains(err.Error(), otherVersion) {
 			t.Errorf("%s: %v", name, err)
 		}

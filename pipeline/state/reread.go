@@ -37,7 +37,7 @@ type OutcomeChange struct {
 // CompareReadings makes the report of a re-reading, but for its summary, from what is stored.
 func CompareReadings(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (Reread, error) {
 	report := Reread{Texts: []TextChange{}, Outcomes: []OutcomeChange{}}
-	hidden, err := MustHide(ctx, ws)
+	hidden, err := MustHideNow(ctx, ws)
 	if err != nil {
 		return Reread{}, err
 	}

@@ -194,13 +194,9 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return heard, nil
 }
 
-// MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset by the workspace's own
-// tombstones, and those of Heard.
-func MustHide(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	stones, err := HoldingTombstones(ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
+// MustHide returns the rows of which nothing is shown or handed out, where these tombstones hold: those of
+// MustLeaveDataset, and those of Heard.
+func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
 	hidden, err := MustLeaveDataset(ctx, ws, stones)
 	if err != nil {
 		return GoneSet{}, err
@@ -210,10 +206,19 @@ func MustHide(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return hidden, err
 }
 
-// NotShown returns the rows of MustHide, and those of posts that Reddit holds back itself, as in quarantine: their
+// MustHideNow is MustHide by the workspace's own tombstones.
+func MustHideNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
+	stones, err := HoldingTombstones(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	return MustHide(ctx, ws, stones)
+}
+
+// NotShown returns the rows of MustHideNow, and those of posts that Reddit holds back itself, as in quarantine: their
 // images are in the workspace, and nobody may see them now.
 func NotShown(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	rows, err := MustHide(ctx, ws)
+	rows, err := MustHideNow(ctx, ws)
 	if err != nil {
 		return GoneSet{}, err
 	}
