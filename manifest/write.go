@@ -115,9 +115,9 @@ func (c Category) Codes(labels []int) []string {
 	return each(labels, func(l int) string { return c.Labels[l].Code })
 }
 
-// JSON gives values as JSON has them.
+// JSON gives values as JSON has them. Only a column of lists has an empty list.
 func (c Column) JSON(values []string) any {
-	if values == nil {
+	if values == nil || !c.List && len(values) == 0 {
 		return nil
 	}
 	list := make([]any, len(values))
@@ -132,7 +132,7 @@ func (c Column) JSON(values []string) any {
 			list[i] = text
 		}
 	}
-	if c.List || len(list) == 0 {
+	if c.List {
 		return list
 	}
 	return list[0]

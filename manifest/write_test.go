@@ -38,3 +38,20 @@ func TestListGaps(t *testing.T) {
 		t.Errorf("a NUL is taken as %q, and told as %q", got, said)
 	}
 }
+
+// TestNoValues holds that only a column of lists is written as an empty list.
+func TestNoValues(t *testing.T) {
+	s := Schema{Columns: []Column{{Name: "text", Type: TypeText}, {Name: "json", Type: TypeJSON},
+		{Name: "list", Type: TypeText, List: true}}}
+	var b strings.Builder
+	w := NewWriter(&b, JSONL, s, "|")
+	w.Write(Entry{Key: Key{ID: "a"}, Values: [][]string{{}, {}, {}}})
+	w.Write(Entry{Key: Key{ID: "b"}, Values: make([][]string, 3)})
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":"a","text":null,"json":null,"list":[]}` + "\n" + `{"id":"b","text":null,"json":null,"list":null}` + "\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}

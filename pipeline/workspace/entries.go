@@ -217,7 +217,7 @@ func (t *tx) dropValues(ctx context.Context, which string, args ...any) {
 	}
 	emptied := "labels"
 	for _, i := range t.texts {
-		emptied = fmt.Sprintf("json_set(%s, '$.Values[%d]', json('[]'))", emptied, i)
+		emptied = fmt.Sprintf("json_set(%s, '$.Values[%d]', json('null'))", emptied, i)
 	}
 	if t.exec(ctx, "UPDATE entry SET labels = json_set("+emptied+", '$.Lacking', json('true')) WHERE labels LIKE '{%' "+
 		"AND labels NOT LIKE '%"+lackingMark+"' AND "+which, args...) > 0 {
