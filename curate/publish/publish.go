@@ -74,8 +74,8 @@ type Report struct {
 	Entries     int      `json:"entries"`
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
-	Hidden      int      `json:"without_phash,omitempty"` // of them, without those of a tombstone
-	Emptied     int      `json:"without_texts,omitempty"` // entries of posts or images that are gone or held back
+	Hidden      int      `json:"without_phash,omitempty"` // rows with digests, without those of a tombstone
+	Emptied     int      `json:"without_texts,omitempty"` // rows of posts or images that are gone or held back
 	Tombstones  int      `json:"tombstones"`
 	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have
@@ -247,11 +247,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if err != nil {
 			return userfile.Faulty(err)
 		}
-		had := len(slices.Concat(e.Values...))
 		p.change(&e)
-		if len(slices.Concat(e.Values...)) < had {
-			p.Emptied++
-		}
 		if e.Split == "" {
 			return userfile.Wrong("--split: the file does not name the split of %s", e.ID)
 		}
@@ -264,9 +260,6 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash != "" {
 			p.WithDigests++
-		}
-		if p.Digests && hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
-			p.Hidden++
 		}
 		for _, field := range manifest.Fields() {
 			filled[field] = filled[field] || field.Of(e) != field.Of(manifest.Entry{})
@@ -295,7 +288,17 @@ func (p *publishing) annotate(ctx context.Context) error {
 	}
 	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool { return !posts[t.ID] && !published[t.ID] })
 	p.Report.Tombstones = len(stones)
-	err = p.write(ctx, again.Manifest, func(w io.Writer) error { return again.Write(ctx, w, p.Release, p.change) })
+	counted := func(e *manifest.Entry) {
+		had := len(slices.Concat(e.Values...))
+		p.change(e)
+		if len(slices.Concat(e.Values...)) < had {
+			p.Emptied++
+		}
+		if p.Digests && hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
+			p.Hidden++
+		}
+	}
+	err = p.write(ctx, again.Manifest, func(w io.Writer) error { return again.Write(ctx, w, p.Release, counted) })
 	if err == nil {
 		err = p.write(ctx, manifest.TombstonesName, func(w io.Writer) error { return manifest.WriteTombstones(w, stones) })
 	}

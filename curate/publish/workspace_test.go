@@ -148,6 +148,24 @@ func TestTextsOfGonePosts(t *testing.T) {
 	}
 }
 
+// TestRowsCounted: what is left out is counted by rows, of which an image can have several, and so are texts that only a
+// later row has.
+func TestRowsCounted(t *testing.T) {
+	files := map[string]string{"release.toml": "rows = \"many\"\n" + bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n",
+		"a.csv": "id,tone,note\nabc1,a,\nabc1,b,one note\nabc2,b,a note\nabc1,a,another note\n"}
+	made, report, err := published(t, files, func(c *Config) {
+		c.Workspace, c.Digests, c.Keep = known(t, c.Release, "other words"), true, []string{"note"}
+		testkit.OK(t, c.Workspace.SetPosts(t.Context(), []workspace.Post{{ID: "abc1", State: manifest.StateDeleted,
+			Reason: "author", Withheld: true, CheckedAt: time.Unix(1e9, 0)}}))
+	})
+	testkit.Same(t, "rows without texts", 2, report.Emptied, err)
+	testkit.Same(t, "rows without a hash", 3, report.Hidden)
+	testkit.Same(t, "images", 2, report.Entries)
+	if table := made["annotations.csv"]; strings.Count(table, " note") != 1 || strings.Contains(table, "phash") {
+		t.Errorf("annotations:\n%s", table)
+	}
+}
+
 // TestWordsOfImages: words that stand in an image are refused, and where they cannot be looked for nothing is
 // published.
 func TestWordsOfImages(t *testing.T) {
