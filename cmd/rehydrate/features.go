@@ -107,6 +107,15 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 		return &problem{err: fmt.Errorf("%s is in the workspace %s", source, root), code: exitUsage,
 			hint: fmt.Sprintf("%s -w %s", thisCommand, root)}
 	}
+	// No purge would take the rows of its images out of a table that is not registered.
+	root, err := pictures.WorkspaceBelow(ctx, f.Paths[0])
+	if err != nil {
+		return err
+	}
+	if root != "" {
+		return &problem{err: fmt.Errorf("%s has the workspace %s in it", source, root), code: exitUsage,
+			hint: fmt.Sprintf("name a folder without it; or measure its dataset: %s -w %s", thisCommand, shellWord(root))}
+	}
 	return c.derive(ctx, nil, f)
 }
 

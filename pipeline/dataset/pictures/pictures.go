@@ -238,6 +238,21 @@ func isWorkspace(path string) bool {
 	return is("state.db") && (is("lock") || is("audit") || is("images"))
 }
 
+// WorkspaceBelow returns the first workspace in a folder, at any depth, which Open would find pictures in; "" for none.
+func WorkspaceBelow(ctx context.Context, folder string) (found string, err error) {
+	err = fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && d.IsDir() && isWorkspace(filepath.Join(folder, name)):
+			found = filepath.Join(folder, name)
+			return fs.SkipAll
+		}
+		return nil // Open says what cannot be read
+	})
+	return found, err
+}
+
 // WorkspaceOf returns the workspace that a path is, or lies in, also by a link; "" for none.
 func WorkspaceOf(path string) string {
 	path, err := filepath.Abs(path)
