@@ -15,7 +15,10 @@ import (
 type Drift struct {
 	Category string `json:"category"`
 	// Label is the code of a label of a multi-label category, "" for a category that takes one label.
-	Label    string  `json:"label,omitempty"`
+	Label string `json:"label,omitempty"`
+	// A and B count the entries of the two sets that were compared. Those without an answer are not among them.
+	A        int     `json:"a"`
+	B        int     `json:"b"`
 	Untested string  `json:"untested,omitempty"` // why nothing was tested: the numbers are then 0
 	Chi2     float64 `json:"chi2"`
 	Freedom  int     `json:"freedom"` // degrees of freedom, after merging
@@ -30,17 +33,19 @@ type Drift struct {
 const minExpected = 5
 
 // Compare tests, category by category, whether b's labels are distributed as a's, which are of the same schema. The
-// two are taken for independent samples: of a set and a part of it compare the part with the rest. Of many tests some
-// have a small P by chance: CramersV says whether it matters.
+// two are taken for independent samples: of a set and a part of it compare the part with the rest. An entry without an
+// answer for a category is not compared there. Of many tests some have a small P by chance: CramersV says whether it
+// matters.
 func Compare(a, b Stats) []Drift {
 	var drifts []Drift
 	for i, c := range a.Categories {
+		answeredA, answeredB := a.Entries-c.NoAnswer, b.Entries-b.Categories[i].NoAnswer
 		var columns []column
 		for l, label := range c.Labels {
 			x := column{code: label.Code, a: label.Count, b: b.Categories[i].Labels[l].Count}
 			columns = append(columns, x)
 			if c.Kind == manifest.Multi { // each by itself, given or not, for an entry can have several
-				d := test([]column{x, {code: "without", a: a.Entries - x.a, b: b.Entries - x.b}}, false)
+				d := test([]column{x, {code: "without", a: answeredA - x.a, b: answeredB - x.b}}, false)
 				d.Category, d.Label = c.Name, label.Code
 				drifts = append(drifts, d)
 			}
@@ -69,20 +74,23 @@ func test(columns []column, ordinal bool) Drift {
 	for _, c := range columns {
 		sumA, sumB = sumA+c.a, sumB+c.b
 	}
+	d := Drift{A: sumA, B: sumB}
 	// What never occurs says nothing, and would divide by 0.
 	columns = slices.DeleteFunc(columns, func(c column) bool { return c.total() == 0 })
 	switch {
 	case sumA == 0 || sumB == 0:
-		return Drift{Untested: "no entries"}
+		d.Untested = "no entries"
+		return d
 	case len(columns) < 2:
-		return Drift{Untested: "no variation"}
+		d.Untested = "no variation"
+		return d
 	}
 	smallest := float64(min(sumA, sumB)) / float64(sumA+sumB) // expected = total of the column times this
 	tooFew := func(c column) bool { return float64(c.total())*smallest < minExpected }
 	for len(columns) > 2 && slices.ContainsFunc(columns, tooFew) {
 		columns = mergeRarest(columns, ordinal)
 	}
-	d := Drift{Freedom: len(columns) - 1, Small: slices.ContainsFunc(columns, tooFew)}
+	d.Freedom, d.Small = len(columns)-1, slices.ContainsFunc(columns, tooFew)
 	for _, c := range columns {
 		if c.merged {
 			d.Merged = append(d.Merged, c.code)

@@ -156,21 +156,22 @@ func TestHomogeneity(t *testing.T) {
 // TestCompareByHand: each label of a multi-label category is tested by itself, with those who lack
 // it in the other column. Of a 2 x 2 table chi-squared is n(ad-bc)^2 over the product of the sums.
 func TestCompareByHand(t *testing.T) {
-	set := func(entries, red, blue int) Stats {
-		return Stats{Entries: entries, Categories: []CategoryStats{{Name: "colour", Kind: manifest.Multi,
-			Labels: []LabelStats{{Code: "R", Count: red}, {Code: "B", Count: blue}}}}}
+	set := func(answered, unanswered, red, blue int) Stats {
+		return Stats{Entries: answered + unanswered, Categories: []CategoryStats{{Name: "colour", Kind: manifest.Multi,
+			NoAnswer: unanswered, Labels: []LabelStats{{Code: "R", Count: red}, {Code: "B", Count: blue}}}}}
 	}
-	got := Compare(set(100, 10, 100), set(60, 20, 45))
+	got := Compare(set(100, 7, 10, 100), set(60, 300, 20, 45)) // who gave no answer is in no column
 	red, blue := 160.*(10*40-90*20)*(10*40-90*20)/(100*60*30*130), 160.*(100*15-0*45)*(100*15-0*45)/(100*60*145*15)
 	for i, want := range []Drift{{Category: "colour", Label: "R", Chi2: red},
 		{Category: "colour", Label: "B", Chi2: blue}} {
-		want.Freedom, want.P, want.CramersV = 1, math.Erfc(math.Sqrt(want.Chi2/2)), math.Sqrt(want.Chi2/160)
+		want.A, want.B, want.Freedom = 100, 60, 1
+		want.P, want.CramersV = math.Erfc(math.Sqrt(want.Chi2/2)), math.Sqrt(want.Chi2/160)
 		if diff := cmp.Diff(want, got[i], cmp.Comparer(near)); diff != "" || len(got) != 2 {
 			t.Errorf("label %s of %d tests (-want +got)\n%s", want.Label, len(got), diff)
 		}
 	}
-	if one := Compare(set(100, 10, 100), set(0, 0, 0)); one[0].Untested != "no entries" {
-		t.Errorf("against no entries: %+v", one)
+	if one := Compare(set(100, 0, 10, 100), set(0, 5, 0, 0)); one[0].Untested != "no entries" || one[0].A != 100 {
+		t.Errorf("against no answers: %+v", one)
 	}
 }
 

@@ -139,7 +139,7 @@ func (d data) balance() page.Figure {
 		f.Value, f.Tone = "-", page.Plain
 	case d.Changed() > 0:
 		f.Value, f.Tone = "no", page.Bad
-	case d.TooFew():
+	case len(d.Unsure()) > 0:
 		f.Value, f.Tone = "cannot tell", page.Open
 	}
 	return f
@@ -317,6 +317,9 @@ func (d data) LabelShares(category int) page.Chart {
 	c.Caption = fmt.Sprintf("Entries with each label. "+
 		"Labels an entry on average, without None: %.2f in the release, %.2f rebuilt", release.Cardinality,
 		rebuilt.Cardinality)
+	if release.NoAnswer > 0 {
+		c.Caption += fmt.Sprintf(". Without an answer: %d in the release, %d rebuilt", release.NoAnswer, rebuilt.NoAnswer)
+	}
 	for i, label := range release.Labels {
 		c.Groups = append(c.Groups, page.Group{Label: label.Code + " " + label.Name,
 			Counts: []int{label.Count, rebuilt.Labels[i].Count}, All: []int{d.Labels.Entries, d.Rebuilt.Entries}})
@@ -330,34 +333,64 @@ const driftLevel = 0.05
 // Differing says which tests of d.Drift reject.
 func (d data) Differing() []bool { return holm(d.Drift, driftLevel) }
 
-// Tests counts the tests of d.Drift that were done.
-func (d data) Tests() int {
-	return len(slices.DeleteFunc(slices.Clone(d.Drift), func(t labels.Drift) bool { return t.Untested != "" }))
+// done are the tests of d.Drift that were done.
+func (d data) done() []labels.Drift {
+	return slices.DeleteFunc(slices.Clone(d.Drift), func(t labels.Drift) bool { return t.Untested != "" })
 }
+
+// Tests counts the tests of d.Drift that were done.
+func (d data) Tests() int { return len(d.done()) }
 
 // Changed counts the tests that reject.
 func (d data) Changed() int {
 	return len(slices.DeleteFunc(d.Differing(), func(differs bool) bool { return !differs }))
 }
 
+// Others counts the tests that do not reject.
+func (d data) Others() int { return d.Tests() - d.Changed() }
+
 // mostBlind is how many percentage points the shares of a label may differ by without a fair chance that a test sees
 // it, where the report still says that a set is balanced.
 const mostBlind = 20
 
-// Seen is the difference, in percentage points, that the tests see in four of five sets as large as this one: between
-// the shares of a label that half of the entries have, where it is hardest to see (normal approximation).
-func (d data) Seen() float64 {
+// Seen is the difference, in percentage points, that a test sees in four of five sets as large as the ones that it
+// compares: between the shares of a label that half of the entries have, where it is hardest to see (normal
+// approximation).
+func (d data) Seen(test labels.Drift) float64 {
 	chance := driftLevel / 2 / float64(max(d.Tests(), 1)) // as hard as the first of Holm's tests
 	z := distuv.UnitNormal.Quantile(1-chance) + distuv.UnitNormal.Quantile(0.8)
-	rebuilt, missing := float64(d.Rebuilt.Entries), float64(d.Missing())
-	return min(100, 100*z*0.5*math.Sqrt(1/rebuilt+1/missing))
+	return min(100, 100*z*0.5*math.Sqrt(1/float64(test.A)+1/float64(test.B)))
 }
 
-// TooFew says that a difference that matters would probably not be seen.
-func (d data) TooFew() bool { return d.Tests() == 0 || d.Seen() > mostBlind }
+// Blind says that a test would probably not see a difference that matters.
+func (d data) Blind(test labels.Drift) bool { return d.Seen(test) > mostBlind }
 
-// Missing counts the entries that were not rebuilt.
-func (d data) Missing() int { return d.Labels.Entries - d.Rebuilt.Entries }
+// Unsure are the tests that find no difference and would probably not see one that matters: all where none was done.
+func (d data) Unsure() []labels.Drift {
+	if d.Tests() == 0 {
+		return d.Drift
+	}
+	differing := d.Differing()
+	var unsure []labels.Drift
+	for i, test := range d.Drift {
+		if test.Untested == "" && !differing[i] && d.Blind(test) {
+			unsure = append(unsure, test)
+		}
+	}
+	return unsure
+}
+
+// Weakest is the test that sees the least: of those that are unsure, or else of those that were done.
+func (d data) Weakest() labels.Drift {
+	tests := d.Unsure()
+	if len(tests) == 0 {
+		tests = d.done()
+	}
+	return slices.MaxFunc(tests, func(a, b labels.Drift) int { return cmp.Compare(d.Seen(a), d.Seen(b)) })
+}
+
+// Partly says that a test leaves entries out: they have no answer, or their rows differ.
+func (d data) Partly(test labels.Drift) bool { return test.A+test.B < d.Labels.Entries }
 
 // holm tells which tests reject at a level, all of them taken together (Holm 1979).
 func holm(drift []labels.Drift, level float64) []bool {

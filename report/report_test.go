@@ -79,9 +79,9 @@ func dataWith(t *testing.T, text string) data {
 			month(2023, 11): {manifest.Kept: 20, manifest.Deleted: 1, manifest.Removed: 9},
 			month(2024, 2):  {manifest.Kept: 5, manifest.Failed: 5}},
 		Labels: count(40), Rebuilt: count(25),
-		Drift: []labels.Drift{{Category: text, Label: text, Chi2: 12.345, Freedom: 1, P: 0.0001, CramersV: .5,
-			Merged: []string{text}, Small: true},
-			{Category: text, Untested: text}, {Category: "calm", Chi2: 1, Freedom: 2, P: 0.6065, CramersV: .1}},
+		Drift: []labels.Drift{{Category: text, Label: text, A: 15, B: 25, Chi2: 12.345, Freedom: 1, P: 0.0001,
+			CramersV: .5, Merged: []string{text}, Small: true}, {Category: text, A: 15, B: 25, Untested: text},
+			{Category: "calm", A: 15, B: 25, Chi2: 1, Freedom: 2, P: 0.6065, CramersV: .1}},
 		Formats: []format{{text, 25, 1 << 20}}, Sides: [6]int{0, 1, 2, 3, 4, 15}, Tenths: [10]int{9: 20, 4: 3}, Textless: 2,
 		GroupSizes: map[int]int{2: 3, 5: 1}, GroupClasses: map[string]int{text: 4},
 		Straddling: []group{{Kept: text, Others: []string{text, "o2"}, Splits: []string{text, "test"}}},
@@ -361,10 +361,23 @@ func TestBalanced(t *testing.T) {
 			"Yes, as far as these tests can tell: the labels of rebuilt and of missing entries are distributed alike. A difference of 20 percentage"},
 		{500, 1000, []labels.Drift{alike, alike, alike, alike},
 			"A difference of 11 percentage points or more between the shares of a label would probably be seen"},
+		{500, 1000, []labels.Drift{alike, {P: .6, A: 10, B: 500}, {P: .6, A: 4, B: 500}},
+			"in 2 of 3 tests: with 500 rebuilt and 4 missing entries these tests see a difference only from about 81 "},
+		{500, 1000, []labels.Drift{{P: .0001, A: 4, B: 9}, alike, {P: .6, A: 10, B: 500}},
+			"Some of the other tests have too few rows to tell: with 500 rebuilt and 10 missing entries they see a"},
+		{500, 1000, []labels.Drift{{Category: "tone", P: .6, A: 10, B: 500}},
+			"tone 0.00 0 0.600 0.00 too few to tell 500 rebuilt and 10 missing compared."},
+		{500, 1000, []labels.Drift{{Category: "tone", Untested: "no entries", B: 500}},
+			"not tested no entries (500 rebuilt and 0 missing compared)"},
 	}
 	for _, test := range tests {
 		d := dataWith(t, "x")
 		d.Rebuilt.Entries, d.Labels.Entries, d.Drift = test.rebuilt, test.all, test.drift
+		for i, x := range d.Drift {
+			if x.A+x.B == 0 { // all entries have an answer
+				d.Drift[i].A, d.Drift[i].B = test.all-test.rebuilt, test.rebuilt
+			}
+		}
 		if text := words(source(t, d)); !strings.Contains(text, test.want) {
 			_, text, _ = strings.Cut(text, "still balanced? Labels")
 			t.Errorf("%d of %d rebuilt: %q is not in %.900s", test.rebuilt, test.all, test.want, text)
