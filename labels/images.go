@@ -30,8 +30,9 @@ func Without(schema manifest.Schema, place int, images []manifest.Entry) (n int)
 	return n
 }
 
-// Images gives the entries of a release one for each image. Those of several rows hold the lists of what the rows say,
-// in their order, as a dataset does. It stops at the first error and yields it.
+// Images gives the entries of a release one for each image. Those of several rows hold the lists of what the rows say
+// in labels and columns, in their order, as a dataset does (manifest.Schema.Joined). It stops at the first error and
+// yields it.
 func Images(schema manifest.Schema, rows iter.Seq2[manifest.Entry, error]) iter.Seq2[manifest.Entry, error] {
 	if !schema.Many {
 		return rows
@@ -47,12 +48,15 @@ func Images(schema manifest.Schema, rows iter.Seq2[manifest.Entry, error]) iter.
 			at, met := place[e.Key]
 			if !met {
 				place[e.Key] = len(all)
-				e.Labels = slices.Clone(e.Labels)
+				e.Labels, e.Values = slices.Clone(e.Labels), e.RowValues()
 				all = append(all, e)
 				continue
 			}
 			for i, given := range e.Labels {
 				all[at].Labels[i] = append(slices.Clip(all[at].Labels[i]), given...)
+			}
+			for i, values := range e.RowValues() {
+				all[at].Values[i] = append(slices.Clip(all[at].Values[i]), values...)
 			}
 		}
 		for _, e := range all {

@@ -18,7 +18,8 @@ func TestImages(t *testing.T) {
 		{Name: "scale", Kind: manifest.Ordinal, Labels: []manifest.Label{{Code: "0"}, {Code: "1"}, {Code: "2"}}},
 	}}
 	row := func(id manifest.PostID, mood, scale int) manifest.Entry {
-		return manifest.Entry{Key: manifest.Key{ID: id}, Split: "train", Labels: [][]int{{mood}, {scale}}}
+		values := [][]string{{string(id)}, nil} // of two columns, the second without a value
+		return manifest.Entry{Key: manifest.Key{ID: id}, Split: "train", Labels: [][]int{{mood}, {scale}}, Values: values}
 	}
 	rows := []manifest.Entry{row("a", 0, 1), row("b", 1, 2), row("a", 0, 2), row("b", 1, 2), row("a", 0, 1),
 		row("c", 1, 0)}
@@ -45,6 +46,10 @@ func TestImages(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]int{{0, 0, 0}, {1, 2, 1}}, images[0].Labels); diff != "" {
 		t.Errorf("the lists of an image: %s", diff)
+	}
+	none := manifest.NoValue
+	if diff := cmp.Diff([][]string{{"b", "b"}, {none, none}}, images[1].Values); diff != "" {
+		t.Errorf("the columns of an image: %s", diff)
 	}
 	dataset := schema.Joined()
 	testkit.Same(t, "the counts", want, of(counted(t, dataset, images)))

@@ -64,6 +64,18 @@ func (s Schema) Joined() Schema {
 	return s
 }
 
+// RowValues gives the values of a row that is one of several about an image: a list of one for each column, of NoValue
+// where the row has none. Joined, the lists of an image have a place for each row.
+func (e Entry) RowValues() [][]string {
+	all := slices.Clone(e.Values)
+	for i, values := range all {
+		if len(values) == 0 {
+			all[i] = []string{NoValue}
+		}
+	}
+	return all
+}
+
 // A CategoryKind says how many labels of a category an entry can have.
 type CategoryKind string
 

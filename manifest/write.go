@@ -87,11 +87,11 @@ func (m *Writer) Write(e Entry) {
 		}
 	}
 	for i, c := range m.schema.Columns {
-		if c.Type == TypeJSON && len(e.Values[i]) == 1 { // in a file of JSON it stands as it was
-			put(c.Name, json.RawMessage(e.Values[i][0]))
-			continue
+		of := c.JSON(e.Values[i])
+		if c.Type == TypeJSON { // in a file of JSON it stands as it was
+			of = unquoted(of)
 		}
-		put(c.Name, c.JSON(e.Values[i]))
+		put(c.Name, of)
 	}
 	fields(true) // the long ones last
 	if len(line) >= table.MaxRecord && m.err == nil {
@@ -108,6 +108,19 @@ func (m *Writer) Flush() error {
 		return m.table.Error()
 	}
 	return cmp.Or(m.err, m.lines.Flush())
+}
+
+// unquoted gives values of JSON that are held as texts, one or a list of them, as themselves.
+func unquoted(of any) any {
+	switch of := of.(type) {
+	case string:
+		return json.RawMessage(of)
+	case []any:
+		for i := range of {
+			of[i] = unquoted(of[i])
+		}
+	}
+	return of
 }
 
 // Codes gives the codes of labels.

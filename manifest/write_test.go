@@ -55,3 +55,19 @@ func TestNoValues(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestWriterJSON: a value of JSON stands in a line as itself, in a list of those of an image's rows too.
+func TestWriterJSON(t *testing.T) {
+	s := Schema{Many: true, Columns: []Column{{Name: "meta", Type: TypeJSON}}}.Joined()
+	for want, values := range map[string][]string{
+		`[{"a":1}]`:                {`{"a":1}`},
+		`[{"a":1},null,["b"],"c"]`: {`{"a":1}`, NoValue, `["b"]`, `"c"`},
+	} {
+		var b strings.Builder
+		w := NewWriter(&b, JSONL, s, "")
+		w.Write(Entry{Key: Key{ID: "abc"}, Values: [][]string{values}})
+		if err := w.Flush(); err != nil || b.String() != `{"id":"abc","meta":`+want+"}\n" {
+			t.Errorf("%q, %v, want %s", b.String(), err, want)
+		}
+	}
+}

@@ -103,7 +103,7 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 		return nil, fmt.Errorf("--decides %s: there are %d annotators", labels.Annotator(int(m.Decides)-1), len(answers))
 	}
 	out := &Merged{Open: []Open{}, LeftOut: read.leftOut, Missing: read.missing, schema: m.Scheme.Schema}
-	out.schema.Columns = m.Release.Schema.Columns
+	out.schema.Columns = m.Release.Schema.Joined().Columns
 	given := make([]labels.Answers, len(answers)) // of which nothing is taken out
 	for i := range answers {
 		out.Annotators = append(out.Annotators, Annotator{Name: labels.Annotator(i), Entries: len(answers[i])})
@@ -112,7 +112,7 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 	for _, c := range m.Scheme.Schema.Categories {
 		out.Categories = append(out.Categories, Tally{Category: c.Name})
 	}
-	for e, err := range m.Release.Entries(ctx) {
+	for e, err := range labels.Images(m.Release.Schema, m.Release.Entries(ctx)) {
 		if err != nil {
 			return nil, err
 		}

@@ -421,3 +421,40 @@ func TestMergeManifest(t *testing.T) {
 		testkit.Same(t, test.name, test.want+"\n", string(body), err)
 	}
 }
+
+// TestMergeRows: of a release with several rows about an image, the image is asked about and counted, once, and the
+// manifest has a list of what its rows have in a column.
+func TestMergeRows(t *testing.T) {
+	r := newRound(t, said("aaaa", "L", "X")+said("bbbb", "L", "X"), said("aaaa", "L", "X")+said("bbbb", "L", "X"))
+	r.write("release.toml", `name = "Set"
+manifest = "ids.csv"
+rows = "many"
+[[column]]
+name = "rater"
+type = "text"
+[[column]]
+name = "meta"
+type = "json"
+`)
+	r.write("ids.csv", `id,rater,meta
+aaaa,ann,"{""a"":1}"
+bbbb,ann,
+aaaa,,"[2]"
+cccc,ann,
+aaaa,ben,
+cccc,ben,
+`)
+	var err error
+	r.Release, err = manifest.Open(r.dir, manifest.Options{})
+	testkit.OK(t, err)
+	m, err := Merge(t.Context(), r.Merging)
+	testkit.OK(t, err)
+	testkit.Same(t, "asked and unasked", [2]int{2, 1}, [2]int{m.Asked, m.Unasked})
+	name, err := m.Write(t.Context(), filepath.Join(r.dir, "merged.jsonl"))
+	testkit.OK(t, err)
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	testkit.Same(t, "the manifest", `{"id":"aaaa","mood":"L","tags":["X"],"rater":["ann",null,"ben"],"meta":[{"a":1},[2],null]}
+{"id":"bbbb","mood":"L","tags":["X"],"rater":["ann"],"meta":[null]}
+`, string(body))
+}

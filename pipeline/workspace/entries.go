@@ -90,10 +90,8 @@ func (t *tx) putEntries(ctx context.Context, entries iter.Seq2[manifest.Entry, e
 	further, held := make(map[manifest.Key]cells), 0
 	for e, err := range entries {
 		t.fail(err)
-		for i := range e.Values {
-			if many && len(e.Values[i]) == 0 {
-				e.Values[i] = []string{manifest.NoValue}
-			}
+		if many {
+			e.Values = e.RowValues()
 		}
 		stored := t.exec(ctx, `
 			INSERT INTO entry (ordinal, id, image, line, split, labels, sha256, phash, subreddit, sha256_stripped, sha256_pixels)
