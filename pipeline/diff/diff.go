@@ -315,13 +315,13 @@ func (c *comparison) compare(was, is *row) {
 }
 
 // sameLabels reports whether two cells of a column give the same labels. No label given is another answer than an empty
-// list. Labels of a category are a set; what else a list holds has its order.
+// list. Labels of a category are a set, unless they are those of several rows; what else a list holds has its order.
 func (c *comparison) sameLabels(column string, old, now []string) bool {
 	if (old == nil) != (now == nil) {
 		return false
 	}
-	isCategory := func(s *side) bool { return len(s.table.features[column].Labels()) > 0 }
-	if isCategory(c.sides[before]) && isCategory(c.sides[after]) {
+	isSet := func(s *side) bool { return len(s.table.features[column].Labels()) > 0 && !s.table.ordered }
+	if isSet(c.sides[before]) && isSet(c.sides[after]) {
 		old, now = slices.Sorted(slices.Values(old)), slices.Sorted(slices.Values(now))
 	}
 	return slices.Equal(old, now)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"rehydrate/internal/userfile"
+	"rehydrate/labels"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
@@ -22,8 +23,9 @@ func isRelease(folder string) bool {
 	return err == nil
 }
 
-// openRelease opens a release as a table: a row for each entry, with its split, labels and columns. It has no images
-// and no texts. The release is checked first, so that its rows cannot fail.
+// openRelease opens a release as a table: a row for each image, with its split, labels and columns; of several rows
+// about one image the lists of what they say, as in a dataset. It has no images and no texts. The release is checked
+// first, so that its rows cannot fail.
 func openRelease(ctx context.Context, folder string) (*table, error) {
 	r, err := manifest.Open(folder, manifest.Options{OpenParquet: scan.OpenManifest})
 	if err == nil {
@@ -32,7 +34,7 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	if err != nil {
 		return nil, userfile.Faulty(err)
 	}
-	t := &table{path: folder, isRelease: true, has: map[string]bool{}, features: map[string]scan.Feature{},
+	t := &table{path: folder, isRelease: true, ordered: r.Schema.Many, has: map[string]bool{}, features: map[string]scan.Feature{},
 		types: map[string]string{}, provenance: map[string]string{"release": r.Name, "version": r.Version,
 			"manifest_digest": r.ManifestDigest}}
 	t.gone, err = tombstones(r)
@@ -48,6 +50,9 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	t.columns = []string{"id", "split"}
 	for _, c := range r.Schema.Categories {
 		t.columns, t.types[c.Name] = append(t.columns, c.Name), string(c.Kind)
+		if r.Schema.Many {
+			t.types[c.Name] = "list of " + t.types[c.Name]
+		}
 		var codes []string
 		for _, l := range c.Labels {
 			codes = append(codes, l.Code)
@@ -59,7 +64,7 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 			t.types[name] = "text"
 		}
 	}
-	for _, c := range r.Schema.Columns {
+	for _, c := range r.Schema.Joined().Columns {
 		t.columns, t.types[c.Name] = append(t.columns, c.Name), c.String()
 	}
 	for _, name := range t.columns {
@@ -67,7 +72,7 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	}
 	t.labels = t.columns[len(t.standard):]
 	rows := &entryReader{release: r, columns: t.columns}
-	rows.next, rows.stop = iter.Pull2(r.Entries(ctx))
+	rows.next, rows.stop = iter.Pull2(labels.Images(r.Schema, r.Entries(ctx)))
 	t.reader = rows
 	return t, nil
 }

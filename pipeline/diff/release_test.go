@@ -57,6 +57,55 @@ func TestCompareReleases(t *testing.T) {
 	}
 }
 
+// TestCompareRows: of a release with several rows about an image the image is compared, with what each of its rows says.
+func TestCompareRows(t *testing.T) {
+	release := func(rows, lines string) string {
+		dir := t.TempDir()
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, "release.toml"), []byte("name = \"r\"\nmanifest = \"a.csv\"\n"+
+			"rows = \""+rows+"\"\n[[category]]\nname = \"tone\"\nkind = \"single\"\n"+
+			"labels = [{code = \"a\"}, {code = \"b\"}]\n[[column]]\nname = \"votes\"\ntype = \"integer\"\n"), 0o600),
+			os.WriteFile(filepath.Join(dir, "a.csv"), []byte("id,tone,votes\n"+lines), 0o600))
+		return dir
+	}
+	const abc1 = "abc1,a,1\nabc1,b,2\n"
+	older := release("many", abc1+"abc2,a,\n")
+	for _, test := range []struct{ name, newer, changes, step string }{
+		{"the same in another order", release("many", "abc2,a,\n"+abc1), "", "patch"},
+		{"a label of the second row", release("many", "abc1,a,1\nabc1,a,2\nabc2,a,\n"),
+			"changed abc1 tone a|b>a|a", "major"},
+		{"labels that changed places", release("many", "abc1,b,1\nabc1,a,2\nabc2,a,\n"),
+			"changed abc1 tone a|b>b|a", "major"},
+		{"a value of the second row", release("many", "abc1,a,1\nabc1,b,3\nabc2,a,\n"),
+			"changed abc1 votes 1|2>1|3", "major"},
+		{"a row less", release("many", "abc1,a,1\nabc2,a,\n"), "changed abc1 tone a|b>a votes 1|2>1", "major"},
+		{"a row more", release("many", abc1+"abc2,a,\nabc2,a,\n"), "changed abc2 tone a>a|a votes >|", "major"},
+		{"an image less", release("many", abc1), "lost abc2", "major"},
+		{"an image more", release("many", abc1+"abc2,a,\nabc3,b,\n"), "gained abc3", "minor"},
+		{"one row each", release("one", "abc1,a,1\nabc2,a,\n"),
+			"changed abc1 tone a|b>a votes 1|2>1; changed abc2 votes >; column tone list of single>single; " +
+				"column votes list of integer>integer", "major"},
+	} {
+		report, err := Compare(t.Context(), older, test.newer, showsAll)
+		testkit.OK(t, err)
+		var got []string
+		for _, c := range report.Changes {
+			line := c.Kind + " " + c.ID
+			for _, name := range []string{"tone", "votes"} {
+				if l, differs := c.Labels[name]; differs {
+					line += " " + name + " " + strings.Join(l.Old, "|") + ">" + strings.Join(l.New, "|")
+				}
+			}
+			got = append(got, line)
+		}
+		d := report.Summary
+		for _, k := range d.Schema {
+			got = append(got, k.Key+" "+k.Old+">"+k.New)
+		}
+		testkit.Same(t, test.name, test.changes+": "+test.step, strings.Join(got, "; ")+": "+d.Step)
+		testkit.Same(t, test.name+": rows, and those not compared", [2]int{2, 0}, [2]int{d.Old.Rows, d.Old.Repeated})
+	}
+}
+
 // TestCompareBesides: what a takedown changes in a release is told, although its digest stays: tombstones, the policy,
 // and why a row went. Digests that come are columns that come.
 func TestCompareBesides(t *testing.T) {

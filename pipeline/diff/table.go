@@ -23,6 +23,7 @@ type table struct {
 	columns []string // of the cells
 
 	isRelease bool // and no Parquet file: there are no images and texts
+	ordered   bool // a list of labels has a place for each row of a release about the image
 	// Of a release: why posts are gone, and what stands beside release.toml and annotations, of which the digest does
 	// not depend.
 	gone    map[manifest.PostID]*state.Conclusion
