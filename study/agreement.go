@@ -37,6 +37,10 @@ type Agreement struct {
 	Twins []string `json:"twins,omitempty"`
 	// Where batches were named.
 	Batches []labels.BatchAgreement `json:"batches,omitempty"`
+	// WithoutBatch counts the entries that were compared and are of no batch, OtherBatch those of which a later file
+	// names another batch than the first one that names any.
+	WithoutBatch int `json:"without_batch,omitempty"`
+	OtherBatch   int `json:"other_batch,omitempty"`
 }
 
 // Distances say by which distance the alpha of each category was computed.
@@ -79,7 +83,7 @@ type Annotations struct {
 	Columns  []string // of the file, one for each annotator, all for one category; none for other files
 	Category string   // of Columns; "" for the only one that has their labels
 	Release  string   // whose labels they have; "" for FigSIM's, and with Columns for those that the columns have
-	Batch    string   // the column of the first file, or the metadata of the export, that names batches; "" for none
+	Batch    string   // the column of the files, or the metadata of the export, that names batches; "" for none
 	Decides  string   // the annotator who decided where others differed, such as A3, whose answers are left out; "" for nobody
 	Seed     uint64   // of the resamples that intervals are made of
 }
@@ -101,7 +105,7 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		return out, err
 	}
 	var annotators []labels.Answers
-	var batches map[manifest.Key]string
+	var batches Batches
 	switch {
 	case len(a.Columns) > 0:
 		read, err := readColumns(ctx, a, like)
@@ -116,7 +120,8 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		if err != nil {
 			return out, err
 		}
-		annotators, batches, out.Order = export.Annotators, export.Batches, "in which the export has them"
+		annotators, out.Order = export.Annotators, "in which the export has them"
+		batches.Add(export.Batches)
 		out.Records, out.LeftOut, out.Ignored = &export.Records, export.LeftOut, export.Ignored
 	default:
 		out.Order = "of the files"
@@ -131,29 +136,39 @@ func Agree(ctx context.Context, a Annotations) (out Agreement, err error) {
 		}
 	}
 	if batch != "" && (len(files) > 1 || len(a.Columns) > 0) {
-		batches, err = ReadBatches(ctx, files[0], batch)
-		if err != nil {
-			return out, userfile.Faulty(err)
+		var lacking []error
+		for _, file := range files {
+			lacks, err := batches.Read(ctx, file, batch)
+			if err != nil {
+				return out, userfile.Faulty(err)
+			}
+			if lacks != nil {
+				lacking = append(lacking, lacks)
+			}
+		}
+		if len(lacking) == len(files) {
+			return out, userfile.Faulty(lacking[0])
 		}
 	}
 	if a.Release != "" {
-		out.Unknown, err = leaveUnknown(ctx, like, annotators, batches)
+		out.Unknown, err = leaveUnknown(ctx, like, annotators, batches.Of())
 		if err != nil {
 			return out, err
 		}
 	}
-	if batch != "" && len(batches) == 0 {
-		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, files[0])
+	if batch != "" && len(batches.Of()) == 0 {
+		return out, userfile.Wrong("--batch %s: no entry of %s has a value there", batch, manifest.List(files))
 	}
 	out.Scales, out.Twins = scalesOf(like.Schema), twins(annotators)
 	out.Agreement, err = labels.Agree(like.Schema, annotators, how)
 	if err != nil {
 		return out, userfile.Faulty(err)
 	}
-	out.Batches, err = labels.AgreeByBatch(like.Schema, annotators, batches, how)
+	by, err := labels.AgreeByBatch(like.Schema, annotators, batches.Of(), how)
 	if err != nil {
 		return out, userfile.Wrong("--batch %s: %w", batch, err)
 	}
+	out.SetBatches(by, batches)
 	return out, nil
 }
 

@@ -73,12 +73,19 @@ func ReadNumbers(ctx context.Context, path, id string, o manifest.Options) (Numb
 
 // ReadColumn reads one column of such a file as text, the empty cells left out.
 func ReadColumn(ctx context.Context, path, column string, o manifest.Options) (map[manifest.Key]string, error) {
+	out, lacks, err := readColumn(ctx, path, column, o)
+	return out, cmp.Or(err, lacks)
+}
+
+// readColumn is ReadColumn; lacks is the error of a file without the column.
+func readColumn(ctx context.Context, path, column string, o manifest.Options) (out map[manifest.Key]string,
+	lacks, err error) {
 	rows, err := manifest.OpenKeyed(path, "", o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rows.Close()
-	out := make(map[manifest.Key]string)
+	out = make(map[manifest.Key]string)
 	met := false
 	err = rows.Each(ctx, func(key manifest.Key, cells []manifest.Cell) bool {
 		place := slices.Index(rows.Columns(), column)
@@ -88,11 +95,11 @@ func ReadColumn(ctx context.Context, path, column string, o manifest.Options) (m
 		}
 		return true
 	})
-	if err == nil && !met {
-		err = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column),
+	if !met {
+		lacks = table.One(&manifest.Problem{File: path, Line: 1, Message: "it lacks the column " + table.Quote(column),
 			Hint: "its columns are " + manifest.ListColumns(rows.Columns(), rows.Unread())})
 	}
-	return out, err
+	return out, lacks, err
 }
 
 // A numberReader turns rows into columns of numbers.

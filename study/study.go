@@ -208,11 +208,6 @@ func isNone(given [][]int) bool {
 	return !slices.ContainsFunc(given, func(labels []int) bool { return labels != nil })
 }
 
-// ReadBatches reads the column of an annotator's file that names batches, of the rows that are answers.
-func ReadBatches(ctx context.Context, file, column string) (map[manifest.Key]string, error) {
-	return ReadColumn(ctx, file, column, ofAnswers(new(int)))
-}
-
 // ofAnswers reads a table of people's or models' answers, and counts the rows that say that they are none.
 func ofAnswers(left *int) manifest.Options {
 	o := withParquet

@@ -388,6 +388,28 @@ func TestFeaturesLeftOut(t *testing.T) {
 	}
 }
 
+// TestAgreeBatches: every file can name the batch of an entry, and the first that does counts. What has no batch is
+// counted, and so is what a later file puts into another one.
+func TestAgreeBatches(t *testing.T) {
+	named := []string{
+		"id,severity,batch\nfew000,SS1,one\nfew001,SS2,one\nfew002,SS1,\nother0,SS3,\n",
+		"id,severity\nfew000,SS1\nfew002,SS2\nfew003,SS1\n",
+		"id,severity,batch\nfew001,SS2,two\nfew002,SS3,two\nfew003,SS2,two\nother0,SS3,\n",
+	}
+	a, err := Agree(t.Context(), Annotations{Files: files(t, named...), Batch: "batch"})
+	testkit.OK(t, err)
+	got := map[string]int{}
+	for _, b := range a.Batches {
+		got[b.Batch] = b.Agreement.Entries
+	}
+	testkit.Same(t, "entries by batch", map[string]int{"one": 2, "two": 2}, got)
+	testkit.Same(t, "compared, of no batch, of another", [3]int{5, 1, 1}, [3]int{a.Entries, a.WithoutBatch, a.OtherBatch})
+	_, err = Agree(t.Context(), Annotations{Files: files(t, named[1], named[1]+"few004,SS1\n"), Batch: "batch"})
+	if err == nil || !strings.Contains(err.Error(), `a.csv:1: it lacks the column "batch"`) {
+		t.Errorf("no file names batches: %v", err)
+	}
+}
+
 // TestAgreeUnknown: entries that the release does not have are compared with nothing, and counted; without a release
 // nothing is known of them.
 func TestAgreeUnknown(t *testing.T) {

@@ -124,7 +124,7 @@ func Merge(ctx context.Context, m Merging) (*Merged, error) {
 		out.Asked++
 		e.Labels = make([][]int, len(out.Categories))
 		for c := range out.Categories {
-			e.Labels[c] = m.settle(out, answers, e.Key, c, batches[e.Key])
+			e.Labels[c] = m.settle(out, answers, e.Key, c, batches.Of()[e.Key])
 		}
 		out.entries = append(out.entries, e)
 		for _, of := range answers {
@@ -223,7 +223,7 @@ func plain(c manifest.Category, given []int) []int {
 // given are all answers.
 type given struct {
 	annotators []labels.Answers
-	batches    map[manifest.Key]string
+	batches    study.Batches
 	leftOut    int // that say that they are none
 	missing    []study.MissingWords
 }
@@ -231,7 +231,6 @@ type given struct {
 // read reads all answers.
 func (m *Merging) read(ctx context.Context) (out given, err error) {
 	answers := argilla.New(m.Batch, m.Scheme)
-	out.batches = map[manifest.Key]string{}
 	var tables []study.Reading
 	var failed []error
 	for _, file := range m.Files {
@@ -240,18 +239,18 @@ func (m *Merging) read(ctx context.Context) (out given, err error) {
 			if err == nil {
 				err = errors.Join(answers.Read(ctx, f, file), f.Close())
 			}
+			out.batches.Add(answers.Export().Batches)
 			failed = append(failed, err)
 			continue
 		}
 		table, err := study.ReadAnswers(ctx, file, m.Scheme)
 		failed = append(failed, err)
-		if column, err := study.ReadBatches(ctx, file, m.Batch); err == nil { // else it has no such column
-			maps.Copy(out.batches, column)
+		if err == nil {
+			_, _ = out.batches.Read(ctx, file, m.Batch) // batches are told where a file names them
 		}
 		tables = append(tables, table)
 	}
 	export := answers.Export()
-	maps.Copy(out.batches, export.Batches)
 	out.annotators, out.leftOut = export.Annotators, export.LeftOut
 	for _, table := range tables {
 		out.missing = append(out.missing, table.MissingOf(len(out.annotators))...)
@@ -278,14 +277,16 @@ func (m *Merging) strangers(left []labels.Answers) error {
 const seed = 1
 
 // agreement compares those who do not decide. The error says why nobody can be compared.
-func (m *Merging) agreement(answers []labels.Answers, batches map[manifest.Key]string) (*study.Agreement, error) {
+func (m *Merging) agreement(answers []labels.Answers, batches study.Batches) (*study.Agreement, error) {
 	how := labels.Comparing{Decider: m.Decides, Seed: seed}
 	all, err := labels.Agree(m.Scheme.Schema, answers, how)
 	if err != nil {
 		return nil, err
 	}
-	by, err := labels.AgreeByBatch(m.Scheme.Schema, answers, batches, how)
-	return &study.Agreement{Agreement: all, Batches: by}, err
+	by, err := labels.AgreeByBatch(m.Scheme.Schema, answers, batches.Of(), how)
+	out := &study.Agreement{Agreement: all}
+	out.SetBatches(by, batches)
+	return out, err
 }
 
 // OpenName is the file beside a manifest with the questions that are open.

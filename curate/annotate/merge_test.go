@@ -1,8 +1,10 @@
 package annotate
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -383,12 +385,13 @@ func TestMergeBatches(t *testing.T) {
 	}{
 		{"tables", map[string]string{"a.csv": table("L"), "b.csv": table("H")}, "2"},
 		{"tables without batches", map[string]string{"a.jsonl": said("aaaa", "L", "X"), "b.jsonl": said("aaaa", "H", "X")}, ""},
+		{"a table, and then an export", map[string]string{"a.csv": table("L"), "b.json": "[" + argilla("H") + "]"}, "2"},
 		{"an export and a table", map[string]string{"a.json": "[" + argilla("L") + "]", "b.jsonl": said("aaaa", "H", "X")}, "3"},
 	} {
 		r := newRound(t)
 		r.Decides = labels.Nobody
-		for name, text := range test.files {
-			r.Files = append(r.Files, r.write(name, text))
+		for _, name := range slices.Sorted(maps.Keys(test.files)) {
+			r.Files = append(r.Files, r.write(name, test.files[name]))
 		}
 		m, err := Merge(t.Context(), r.Merging)
 		testkit.OK(t, err)
