@@ -141,7 +141,7 @@ type Scope struct {
 	ReleaseDigest  string         `json:"release_digest"`
 	ManifestDigest string         `json:"manifest_digest"`
 	PolicyDigest   string         `json:"policy_digest"`
-	Entries        int            `json:"entries"`
+	Entries        int            `json:"entries"` // images of the release, of which several rows may be
 	Posts          int            `json:"posts"`
 	Workspace      string         `json:"workspace"` // empty for none
 	Files          []*AuditedFile `json:"files"`     // in the order in which they were looked at
@@ -359,9 +359,16 @@ func (a *audit) readRelease(ctx context.Context) error {
 	r.Scope = Scope{Release: a.Release.Name, ReleaseVersion: a.Release.Version, ReleaseDigest: a.Release.Digest,
 		ManifestDigest: a.Release.ManifestDigest, PolicyDigest: a.Policy.Digest(), Files: []*AuditedFile{},
 		Looked: []Looked{}, IsList: a.Release.IsList()}
+	met := map[manifest.Key]bool{} // of several rows about one image, which have the same digests, one counts
 	for e, err := range a.Release.Entries(ctx) {
 		if err != nil {
 			return fmt.Errorf("read the release: %w", err)
+		}
+		if met[e.Key] {
+			continue
+		}
+		if a.Release.Schema.Many {
+			met[e.Key] = true
 		}
 		r.Scope.Entries++
 		a.post(e.ID).entry = true
