@@ -104,7 +104,8 @@ type Summary struct {
 	WhyElse    []WhyCount  `json:"why_outcomes"`
 	Schema     []KeyChange `json:"schema"`
 	Provenance []KeyChange `json:"provenance"`
-	// Besides has the tombstones and the policy of releases, which a new version may not be needed for.
+	// Besides has the number of tombstones of releases, each one that came, went or has another state, and the policy: a
+	// new version may not be needed for them.
 	Besides []KeyChange `json:"besides,omitempty"`
 	// Step is Croissant's: major where rows went or changed, minor where rows or columns came, patch where only the
 	// file is another, none also where tombstones or the policy of a release alone are others: its digest is the same.

@@ -46,6 +46,9 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 		return nil, err
 	}
 	t.besides = map[string]string{"tombstones": strconv.Itoa(len(t.gone)), "policy_digest": pol}
+	for id, why := range t.gone { // as many can come as were lifted
+		t.besides["tombstones: "+string(id)] = string(why.Outcome)
+	}
 	t.standard = map[string]*string{"id": &t.last.id, "split": &t.last.split}
 	t.columns = []string{"id", "split"}
 	for _, c := range r.Schema.Categories {

@@ -122,6 +122,7 @@ func TestCompareBesides(t *testing.T) {
 		return dir
 	}
 	const both, stone = "abc1,a\nabc2,a\n", "abc2,removed,2026-11-01T00:00:00Z\n"
+	stones := func(lines string) string { return release("id,tone", both, lines, "true") }
 	digest := "," + strings.Repeat("0", 64) + "\n"
 	older := release("id,tone", both, "", "true")
 	for _, test := range []struct {
@@ -129,9 +130,11 @@ func TestCompareBesides(t *testing.T) {
 		changed                          bool
 	}{
 		{"the same", release("id,tone", both, "", "true"), "", "", "none", false},
-		{"a tombstone", release("id,tone", both, stone, "true"), "tombstones 0>1", "", "none", true},
+		{"a tombstone", release("id,tone", both, stone, "true"), "tombstones 0>1; tombstones: abc2 >removed", "", "none",
+			true},
 		{"another policy", release("id,tone", both, "", "false"), "policy_digest", "", "none", true},
-		{"a row less", release("id,tone", "abc1,a\n", stone, "true"), "tombstones 0>1", "abc2 removed", "major", true},
+		{"a row less", release("id,tone", "abc1,a\n", stone, "true"), "tombstones 0>1; tombstones: abc2 >removed",
+			"abc2 removed", "major", true},
 		{"digests", release("id,tone,sha256", "abc1,a"+digest+"abc2,a"+digest, "", "true"), "", "", "minor", true},
 	} {
 		report, err := Compare(t.Context(), older, test.newer, showsAll)
@@ -152,5 +155,11 @@ func TestCompareBesides(t *testing.T) {
 		if d := report.Summary; d.Step != test.step || d.Changed != test.changed {
 			t.Errorf("%s: step %s, changed %v", test.name, d.Step, d.Changed)
 		}
+	}
+	report, err := Compare(t.Context(), stones(stone), stones("abc3,deleted,2026-11-01T00:00:00Z\n"), showsAll)
+	testkit.OK(t, err)
+	want := []KeyChange{{"tombstones: abc2", "removed", ""}, {"tombstones: abc3", "", "deleted"}}
+	if diff := cmp.Diff(want, report.Summary.Besides); diff != "" || !report.Summary.Changed {
+		t.Errorf("one tombstone in the place of another: changed %v (-want +got)\n%s", report.Summary.Changed, diff)
 	}
 }
