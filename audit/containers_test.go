@@ -501,6 +501,14 @@ func numpyCases() (cases []hiding) {
 	wide := func(order binary.AppendByteOrder) func(string) []byte {
 		return func(s string) []byte { return wide32(order, s) }
 	}
+	numbers := slices.Concat(npyOf("<f4", 4, make([]byte, 16)), npyOf("|S8", 1, []byte("a\x00\x00\x00\x00\x00\x00\x00")))
+	pixels := bytes.Replace(npyOf("|u1", 80, drawn(1).Pix), []byte("(80,), }    "), []byte("(80,96,4,),}"), 1)
+	for name, body := range map[string][]byte{
+		"pixels behind numbers":  append(bytes.Clone(numbers), pixels...),
+		"an array that is short": npyOf("<f4", 5, make([]byte, 16)),
+	} {
+		cases = append(cases, hiding{"numpy: " + name, "f.npy", "some", body})
+	}
 	for id, texts := range map[string][]string{
 		goneDigits: {live1, live2, "1live9", goneDigits},
 		goneUnseen: {"see https://redd.it/" + goneUnseen, "x"},
@@ -514,7 +522,10 @@ func numpyCases() (cases []hiding) {
 			}
 			body := npyOf(descr+strconv.Itoa(width), len(texts), data)
 			cases = append(cases, hiding{"an array of numpy, " + descr + " " + id, "f.npy", "row " + id, body},
-				hiding{"an archive of numpy, " + descr + " " + id, "f.npz", "row " + id, zipOf("ids.npy", body)})
+				hiding{"an archive of numpy, " + descr + " " + id, "f.npz", "row " + id, zipOf("ids.npy", body)},
+				hiding{"a later array of numpy, " + descr + " " + id, "f.npy", "row " + id, slices.Concat(numbers, body)},
+				hiding{"a later array in an archive of numpy, " + descr + " " + id, "f.npz", "row " + id,
+					zipOf("ids.npy", slices.Concat(numbers, body))})
 		}
 	}
 	return cases

@@ -2,9 +2,11 @@ package audit
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,68 +14,126 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-var numpyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([USa])(\d{1,9})', .*'shape': \(([0-9, ]*)\)`)
-var numpyNumbers = regexp.MustCompile(`^\{'descr': '[<>|=][iufb]\d{1,2}', .*'shape': \(([0-9]*,?)\)`)
+// numpyHeader finds the type, the bytes of a value (letters of U) and the shape of an array of texts or numbers.
+var numpyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([USaiufb])(\d{1,9})', .*'shape': \(([0-9, ]*)\)`)
 
-// numpy looks at an array of texts, each of which is a row. A list of numbers says nothing; arrays of more dimensions
-// may be pictures.
-func (w walker) numpy(p place, all *io.SectionReader) error {
-	unread := &unreadFormat{"it is NumPy of numbers or objects, which is not read here", todo[isNumPy]}
-	start, err := readAll(io.NewSectionReader(all, 0, min(all.Size(), 64<<10)), 64<<10)
-	if err != nil || len(start) < 12 {
-		return unread
+const maxNumber = 16 // bytes
+
+// A numpyArray is what the header of an array says.
+type numpyArray struct {
+	kind  string // U and S for texts, and others
+	order utf32.Endianness
+	width int64 // bytes of a value
+	flat  bool  // it is a list, or one value
+	from  int64 // where its values begin
+	many  int64 // values
+}
+
+// numpyAt reads the header of the array that begins at a place. It reports false where the header names no texts or
+// numbers.
+func numpyAt(all io.ReaderAt, at int64) (a numpyArray, ok bool) {
+	const longest = 64 << 10
+	start := make([]byte, longest)
+	n, err := all.ReadAt(start, at)
+	start = start[:n]
+	if err != nil && err != io.EOF || n < 12 {
+		return a, false
 	}
-	from := 10 + int(binary.LittleEndian.Uint16(start[8:]))
+	size := 10 + int(binary.LittleEndian.Uint16(start[8:]))
 	if start[6] > 1 { // of version 2 and 3
-		from = 12 + int(min(binary.LittleEndian.Uint32(start[8:]), 64<<10))
+		size = 12 + int(min(binary.LittleEndian.Uint32(start[8:]), longest))
 	}
-	if from > len(start) {
-		return unread
+	if size > n {
+		return a, false
 	}
-	header := string(start[10:from])
+	header := string(start[10:size])
 	header = header[max(0, strings.IndexByte(header, '{')):] // version 2 has a longer length before it
-	if numpyNumbers.MatchString(header) {
-		return nil
+	says := numpyHeader.FindStringSubmatch(header)
+	if says == nil {
+		return a, false
 	}
-	array := numpyHeader.FindStringSubmatch(header)
-	if array == nil {
-		return unread
+	a = numpyArray{kind: says[2], order: utf32.LittleEndian, from: at + int64(size), many: 1}
+	if says[1] == ">" {
+		a.order = utf32.BigEndian
 	}
-	width, err := strconv.Atoi(array[3])
-	if array[2] == "U" {
-		width *= 4
+	a.width, err = strconv.ParseInt(says[3], 10, 64)
+	if a.kind == "U" {
+		a.width *= 4
 	}
-	if err != nil || width == 0 || int64(width) > p.atOnce(maxImage) {
-		return unread
+	lengths := strings.FieldsFunc(says[4], func(r rune) bool { return r == ',' || r == ' ' })
+	a.flat = len(lengths) < 2
+	for _, length := range lengths {
+		n, wrong := strconv.ParseInt(length, 10, 64)
+		if wrong != nil || n > 0 && a.many > math.MaxInt64/n {
+			return a, false
+		}
+		a.many *= n
 	}
-	order := utf32.LittleEndian
-	if array[1] == ">" {
-		order = utf32.BigEndian
+	return a, err == nil && a.width > 0 && a.many <= math.MaxInt64/a.width
+}
+
+// numpy looks at arrays of texts, each of which is a row: several may lie in a file, one behind the other. A list of
+// numbers says nothing; arrays of more dimensions may be pictures.
+func (w walker) numpy(p place, all *io.SectionReader) error {
+	file, at := p, int64(0)
+	for n := 1; at < all.Size(); n++ {
+		if n > 1 {
+			p = file.in("array " + strconv.Itoa(n))
+			rest := io.NewSectionReader(all, at, all.Size()-at)
+			if sniff(rest) != isNumPy {
+				w.scan(file.in("behind its arrays"), rest)
+				return nil
+			}
+		}
+		a, ok := numpyAt(all, at)
+		texts := strings.Contains("USa", a.kind)
+		if !ok || !texts && (!a.flat || a.width > maxNumber) || texts && a.width > p.atOnce(maxImage) {
+			return &unreadFormat{"it is NumPy of numbers or objects, which is not read here", todo[isNumPy]}
+		}
+		size := a.width * a.many
+		if size > all.Size()-a.from {
+			return fmt.Errorf("an array of %d bytes, of which %d are there", size, all.Size()-a.from)
+		}
+		if err := cmp.Or(w.charge(rowCost), w.ctx.Err()); err != nil {
+			return err
+		}
+		if texts {
+			if err := w.numpyTexts(p, a, io.NewSectionReader(all, a.from, size)); err != nil {
+				return err
+			}
+		}
+		at = a.from + size
 	}
-	decoder, value := utf32.UTF32(order, utf32.IgnoreBOM).NewDecoder(), make([]byte, width)
-	t, in := newTable(p), bufio.NewReader(io.NewSectionReader(all, int64(from), all.Size()-int64(from)))
+	return nil
+}
+
+// numpyTexts looks at an array of texts.
+func (w walker) numpyTexts(p place, a numpyArray, values *io.SectionReader) error {
+	decoder, value := utf32.UTF32(a.order, utf32.IgnoreBOM).NewDecoder(), make([]byte, a.width)
+	t, in := newTable(p), bufio.NewReader(values)
 	t.typed = false
 	c := t.column("")
-	for ; ; t.rows++ {
+	var err error
+	for ; t.rows < a.many; t.rows++ {
 		_, err = io.ReadFull(in, value)
 		if err != nil {
 			break
 		}
 		text := value
-		if array[2] == "U" {
+		if a.kind == "U" {
 			text, err = decoder.Bytes(value)
 			if err != nil {
 				break
 			}
 		}
-		err = w.charge(rowCost + int64(width))
+		err = w.charge(rowCost + a.width)
 		if err != nil {
 			break
 		}
 		w.scanValue(t, c, t.rows, strings.TrimRight(string(text), "\x00"))
 	}
 	w.finish(t)
-	if err != io.EOF {
+	if err != nil {
 		return fmt.Errorf("row %d: %w", t.rows+1, err)
 	}
 	return w.ctx.Err()
