@@ -249,6 +249,20 @@ func parquetOf[T any](rows ...T) []byte {
 	return b.Bytes()
 }
 
+// unusedLevel is a Parquet of three rows, in whose dictionary a text is that no row has.
+func unusedLevel(t testing.TB, text string) []byte {
+	type row struct {
+		ID    string `parquet:"id"`
+		Title string `parquet:"title,dict"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed))
+	_, err := w.Write([]row{{live1, "one"}, {live2, text}, {"1live9", "two"}})
+	testkit.OK(t, err, w.Close())
+	// Each row says which value it has, in a run of its own.
+	return testkit.ForgePage(t, b.Bytes(), "\x02\x02\x00\x02\x01\x02\x02", "\x02\x02\x00\x02\x00\x02\x02")
+}
+
 func pdfOf(dictionary string, stream []byte) []byte {
 	return []byte(fmt.Sprintf("%%PDF-1.4\n%%\xe2\xe3\xcf\xd3\n1 0 obj\n<< %s /Length %d >>\nstream\n%s\nendstream\nendobj\n%%%%EOF\n", dictionary, len(stream), stream))
 }
@@ -358,6 +372,9 @@ var wraps = []struct {
 		return []byte("x = '" + base64.RawURLEncoding.EncodeToString(b) + "'")
 	}},
 	{"as hex", func(_ testing.TB, b []byte) []byte { return []byte("blob: 0x" + hex.EncodeToString(b)) }},
+	{"in a dictionary of a Parquet, in no row", func(t testing.TB, b []byte) []byte {
+		return unusedLevel(t, string(b))
+	}},
 	{"as hex in a Parquet", func(_ testing.TB, b []byte) []byte {
 		return parquetOf(textRow{1, strings.ToUpper(hex.EncodeToString(b))})
 	}},

@@ -60,6 +60,9 @@ func (p place) spot() spot {
 		return spot{where, "delete the file: no export wrote it, so no purge changes it"}
 	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
 		return spot{where, "delete the cell's output"}
+	case table != nil && p.row < 0:
+		return spot{where, "delete the file, or write it again without the values that no row has: in pandas " +
+			"cat.remove_unused_categories(), in R droplevels()"}
 	case table != nil && table.parquet && inDataset.MatchString(filepath.ToSlash(p.path)):
 		return spot{where, "delete the file; or, where DIR is a whole copy of the dataset, register it and have it purged: " +
 			"rehydrate export --adopt DIR --note WHO, then " + doPurge}

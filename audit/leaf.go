@@ -46,13 +46,17 @@ func (s *source) ofRelease() bool { return s.name != "" || s.copied }
 // rowMark stands before the number of a row.
 const rowMark = " > row "
 
+// ofNoRow stands in place of a row, for what a table keeps beside its rows.
+const ofNoRow = "values that no row has"
+
 // What is said of an id that is found.
 const (
 	itsRow = "its row"
 	itsID  = "its id"
 )
 
-// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 1 for people.
+// A place says where a leaf lies: file > member > row 17 > column a.b[] > part. Rows count from 1 for people. A value
+// that a table keeps, and that is in none of its rows, has a row below 0 of its own.
 type place struct {
 	src   *source
 	path  string // file > member
@@ -69,7 +73,11 @@ type place struct {
 func (p place) String() string {
 	s := p.path
 	if p.table != nil {
-		s += rowMark + strconv.FormatInt(p.row+1, 10)
+		if p.row < 0 {
+			s += " > " + ofNoRow
+		} else {
+			s += rowMark + strconv.FormatInt(p.row+1, 10)
+		}
 		if p.col != nil && p.col.name != "" {
 			s += " > column " + p.col.name
 		}
@@ -153,6 +161,7 @@ type column struct {
 	foreign int                   // values that can be ids of posts of which nothing is known
 	telling int                   // of these, those that are built as ids of posts are
 	unread  int                   // values that are no ids
+	unnamed int                   // of these, those of rows
 	first   int64                 // the first row of those
 	hits    []hit                 // the other values, by row; once the table is read, those that name its rows
 	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
@@ -218,6 +227,7 @@ type table struct {
 	hasPHash bool  // and as that of the hashes
 	searched int   // columns that are searched for captions
 	rows     int64 // where there are some, an id that is not known is one of another release
+	beside   int64 // values that no row has
 }
 
 func newTable(p place) *table {
@@ -247,6 +257,12 @@ func (t *table) column(name string) *column {
 		t.columns[name], t.order = c, append(t.order, c)
 	}
 	return c
+}
+
+// unused returns the row of a value that no row has.
+func (t *table) unused() int64 {
+	t.beside++
+	return -t.beside
 }
 
 func (t *table) at(row int64, c *column) place {
@@ -288,10 +304,13 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	}
 	switch {
 	case err != nil && !named:
-		if c.unread == 0 {
+		if c.unnamed == 0 {
 			c.first = row
 		}
 		c.unread++
+		if row >= 0 {
+			c.unnamed++
+		}
 	case e == nil:
 		c.foreign++
 		id := string(key.ID)
@@ -407,12 +426,15 @@ func (w walker) finish(t *table) {
 			}
 			switch {
 			case p.lists():
+			case e.MustGo && sure && h.row < 0:
+				w.finding(FoundRow, h.entry(), p, itsID)
 			case e.MustGo && sure:
 				w.finding(FoundRow, h.entry(), p, itsRow)
 			// In CSV all numbers are texts, so only those under a name of ids may be some.
 			case e.MustGo && !c.counts() && (ids || h.shape || h.text && (c.ids || t.typed)):
 				w.openIDs(p)
-			case !e.MustGo && (ids || h.clear || h.shape) && t.parquet && (t.src.name != "" || t.src.recorded != ""):
+			case !e.MustGo && h.row >= 0 && (ids || h.clear || h.shape) && t.parquet &&
+				(t.src.name != "" || t.src.recorded != ""):
 				w.holdsRow(e, t.src.copied)
 			}
 		}
@@ -429,11 +451,12 @@ func (w walker) finish(t *table) {
 				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", page.Counted(d.n,
 					"value"), c.name, d.value)
 		}
-		if ids && t.parquet && c.unread > 0 {
+		if ids && t.parquet && c.unnamed > 0 {
 			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d",
-				c.unread, c.first+1)
+				c.unnamed, c.first+1)
 		}
 		// What only happens to name a post does not say whose image the row has.
+		slices.SortStableFunc(rows, func(a, b hit) int { return cmp.Compare(a.row, b.row) })
 		c.hits = rows
 	}
 	if t.src.columns.ID != "" && t.parquet && !t.hasID {

@@ -433,7 +433,7 @@ func (w walker) matchWord(p place, e *evidence, entry string, before, behind []b
 	case telling(e.ID) || isReddit.Match(before) || named && p.src.ofRelease():
 		what := itsID
 		switch {
-		case p.table != nil:
+		case p.table != nil && p.row >= 0:
 			what = itsRow
 		case p.kin == FoundImage:
 			what = "an image with its id in the name"

@@ -168,6 +168,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			row++
 		}
 		t.rows = max(t.rows, row)
+		w.lost(p, w.unusedValues(t, c, file.Unused(column)))
 	}
 	w.words(p.in("names of columns"), strings.Join(names, "\n"))
 	w.finish(t)
@@ -178,6 +179,17 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 		if kv.Key != "ARROW:schema" { // names of columns as bytes
 			w.scan(p.in("key "+kv.Key), section([]byte(kv.Value)))
 		}
+	}
+	return nil
+}
+
+// unusedValues looks at the values of a column that the file keeps, and no row has.
+func (w walker) unusedValues(t *table, c *column, values iter.Seq2[any, error]) error {
+	for data, err := range values {
+		if err := cmp.Or(err, w.ctx.Err(), w.charge(rowCost+costOf(data))); err != nil {
+			return err
+		}
+		w.scanValue(t, c, t.unused(), data)
 	}
 	return nil
 }

@@ -156,9 +156,8 @@ type Span struct{ From, To int64 }
 
 // Unclaimed returns the parts of the file that belong to no column chunk, index or filter that its footer names.
 // A reader sees none of them, and rows can be hidden there. Zeros are padding.
-func (f *File) Unclaimed() (unclaimed []Span) {
-	end := f.footer
-	parts := []Span{{0, int64(len("PAR1"))}, {end, end}}
+func (f *File) Unclaimed() []Span {
+	var parts []Span
 	add := func(at, n int64) {
 		if at > 0 && n > 0 {
 			parts = append(parts, Span{at, at + n})
@@ -177,15 +176,19 @@ func (f *File) Unclaimed() (unclaimed []Span) {
 			add(m.BloomFilterOffset, int64(m.BloomFilterLength))
 		}
 	}
+	return Between(parts, int64(len("PAR1")), f.footer)
+}
+
+// Between returns what is between parts of a file, from a byte of it to behind another.
+func Between(parts []Span, from, to int64) (between []Span) {
 	slices.SortFunc(parts, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
-	pos := int64(0)
-	for _, p := range parts {
-		if from := min(p.From, end); from > pos {
-			unclaimed = append(unclaimed, Span{pos, from})
+	for _, p := range append(parts, Span{to, to}) {
+		if next := min(p.From, to); next > from {
+			between = append(between, Span{from, next})
 		}
-		pos = max(pos, p.To)
+		from = max(from, p.To)
 	}
-	return unclaimed
+	return between
 }
 
 // KeyValues are those of the footer. A key may stand there twice.
@@ -375,22 +378,86 @@ func (c *cursor) row(take func(parquet.Value)) error {
 	return fmt.Errorf("column %q: a row of more than %d values", c.Name, maxRowValues)
 }
 
+// Unused yields the values in the dictionaries of a column that no row has, as Data gives them, which are the caller's:
+// writers keep all levels of a category. An error comes last.
+func (f *File) Unused(c *Column) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		for i := range f.parquet.RowGroups() {
+			stopped, err := f.unused(i, c.leaf, func(v parquet.Value) bool { return yield(Data(v.Clone()), nil) })
+			if err != nil {
+				yield(nil, fmt.Errorf("column %q, row group %d: %w", c.Name, i+1, err))
+			}
+			if stopped || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// unused is Unused for a row group. Everything that may panic is called here.
+func (f *File) unused(i int, leaf *parquet.Column, yield func(parquet.Value) bool) (stopped bool, err error) {
+	defer recovered(&err)()
+	meta := &f.parquet.Metadata().RowGroups[i].Columns[leaf.Index()].MetaData
+	if has, err := f.guard.hasDictionary(meta); err != nil || !has {
+		return false, err
+	}
+	pages, _, done, err := f.pages(i, leaf)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	all, err := pages.(*parquet.FilePages).ReadDictionary()
+	if err != nil {
+		return false, err
+	}
+	used := make([]bool, all.Len())
+	page, err := pages.ReadPage()
+	for ; err == nil; page, err = pages.ReadPage() {
+		if page.Dictionary() != nil {
+			indexes := page.Data()
+			for _, at := range indexes.Int32() {
+				used[at] = true
+			}
+		}
+		parquet.Release(page)
+	}
+	if err != io.EOF {
+		return false, err
+	}
+	for at, is := range used {
+		if !is && !yield(all.Index(int32(at))) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// pages opens a column of a row group, of whose data pages each has at most so many values that are not null. What is
+// done with it gives the memory back.
+func (f *File) pages(i int, leaf *parquet.Column) (pages parquet.Pages, rooms []int64, done func(), err error) {
+	// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
+	cost, rooms, err := f.guard.chunk(leaf, &f.parquet.Metadata().RowGroups[i].Columns[leaf.Index()].MetaData)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if most := 2 * f.guard.most; f.held+cost > most {
+		return nil, nil, nil, fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages",
+			most)
+	}
+	f.held += cost
+	pages = f.parquet.RowGroups()[i].ColumnChunks()[leaf.Index()].Pages()
+	return pages, rooms, func() { pages.Close(); f.held -= cost }, nil
+}
+
 // group yields the values of a column in a row group, some at a time. Everything that may panic is called here.
 func (f *File) group(i int, leaf *parquet.Column, yield func([]parquet.Value) bool) (err error) {
 	defer recovered(&err)()
 	group := f.parquet.RowGroups()[i]
-	// All pages are checked before the first is read, so that no value of a forged chunk is handed out.
-	cost, rooms, err := f.guard.chunk(leaf, &f.parquet.Metadata().RowGroups[i].Columns[leaf.Index()].MetaData)
+	pages, rooms, done, err := f.pages(i, leaf)
 	if err != nil {
 		return err
 	}
-	f.held += cost
-	defer func() { f.held -= cost }()
-	if most := 2 * f.guard.most; f.held > most {
-		return fmt.Errorf("reading it takes more than %d bytes of memory: write the file with smaller pages", most)
-	}
-	pages := group.ColumnChunks()[leaf.Index()].Pages()
-	defer pages.Close()
+	defer done()
 	left := group.NumRows()
 	var buf [128]parquet.Value
 	page, err := pages.ReadPage()

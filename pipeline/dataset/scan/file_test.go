@@ -259,3 +259,39 @@ func TestLackingValues(t *testing.T) {
 		}
 	}
 }
+
+// TestUnused gives what stands in a dictionary and in no row, as it is written where levels of a category are kept.
+func TestUnused(t *testing.T) {
+	type row struct {
+		ID   string   `parquet:"id,dict"`
+		Tags []string `parquet:"tags,list,dict"`
+		Note *string  `parquet:"note,dict,optional"`
+		N    int64    `parquet:"n"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed))
+	for group := range 2 {
+		_, err := w.Write([]row{{"a1", []string{"x", "y"}, nil, 1}, {"b2", nil, new("one"), 2},
+			{fmt.Sprint("c", group), []string{"z"}, new("two"), 3}})
+		testkit.OK(t, err, w.Flush())
+	}
+	testkit.OK(t, w.Close())
+	body := b.Bytes()
+	for _, swap := range [][2]string{ // runs of one index each: none says that a row has the second value, or the last
+		{"\x02\x02\x00\x02\x01\x02\x02", "\x02\x02\x00\x02\x00\x02\x02"},
+		{"\x01\x02\x02\x00\x02\x01\x02\x02", "\x01\x02\x02\x00\x02\x01\x02\x01"},
+		{"\x02\x00\x04\x01\x01\x02\x00\x02\x01", "\x02\x00\x04\x01\x01\x02\x00\x02\x00"},
+	} {
+		body = testkit.ForgePage(t, body, swap[0], swap[1])
+	}
+	f, err := Open(bytes.NewReader(body), int64(len(body)))
+	testkit.OK(t, err)
+	got := map[string][]string{}
+	for _, c := range f.Columns {
+		for v, err := range f.Unused(c) {
+			testkit.OK(t, err)
+			got[c.Name] = append(got[c.Name], string(v.([]byte)))
+		}
+	}
+	testkit.Same(t, "unused", map[string][]string{"id": {"b2"}, "tags.list.element": {"z"}, "note": {"two"}}, got)
+}

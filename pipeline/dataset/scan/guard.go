@@ -83,19 +83,39 @@ func (g *guard) footer() (at Span, err error) {
 	return at, err
 }
 
+// span returns where the pages of a column chunk lie.
+func (g *guard) span(meta *format.ColumnMetaData) (at Span, err error) {
+	at.From = meta.DataPageOffset
+	// Old writers leave the offset 0 where there is no dictionary.
+	if meta.DictionaryPageOffset != 0 { // where the library starts to read
+		at.From = meta.DictionaryPageOffset
+	}
+	at.To = at.From + meta.TotalCompressedSize
+	if at.From < 4 || meta.TotalCompressedSize < 0 || at.To < at.From || at.To > g.size-8 {
+		err = fmt.Errorf("its pages are said to be at %d, %d bytes long, in a file of %d", at.From,
+			meta.TotalCompressedSize, g.size)
+	}
+	return at, err
+}
+
+// hasDictionary reports whether a column chunk begins with a dictionary.
+func (g *guard) hasDictionary(meta *format.ColumnMetaData) (bool, error) {
+	in, err := g.span(meta)
+	if err != nil || in.From == in.To {
+		return false, err
+	}
+	p, err := g.page(in.From, in.To)
+	return err == nil && p.header.Type == format.DictionaryPage, err
+}
+
 // chunk checks all pages of a column chunk. It returns a bound of the memory that reading it takes, and how many values
 // each data page has at most that are not null.
 func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost int64, rooms []int64, err error) {
-	pos := meta.DataPageOffset
-	// Old writers leave the offset 0 where there is no dictionary.
-	if meta.DictionaryPageOffset != 0 { // where the library starts to read
-		pos = meta.DictionaryPageOffset
+	in, err := g.span(meta)
+	if err != nil {
+		return 0, nil, err
 	}
-	end := pos + meta.TotalCompressedSize
-	if pos < 4 || meta.TotalCompressedSize < 0 || end < pos || end > g.size-8 {
-		return 0, nil, fmt.Errorf("its pages are said to be at %d, %d bytes long, in a file of %d", pos,
-			meta.TotalCompressedSize, g.size)
-	}
+	pos, end := in.From, in.To
 	if meta.NumValues < 0 || meta.NumValues > maxChunkValues {
 		return 0, nil, fmt.Errorf("%d values in one row group, at most %d are read", meta.NumValues, maxChunkValues)
 	}
@@ -112,6 +132,9 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 		memory := int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*p.values
 		// A dictionary is held as long as the chunk is read, of the other pages one at a time.
 		if p.header.Type == format.DictionaryPage {
+			if pos > in.From { // who looks for the values of a dictionary looks there
+				return 0, nil, fmt.Errorf("page at byte %d: a dictionary behind other pages", pos)
+			}
 			dictionary += memory
 		} else {
 			largest, values, rooms = max(largest, memory), values+p.values, append(rooms, p.room)
