@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -97,6 +98,125 @@ func TestArrow(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// arrowWith writes batches of one column.
+func arrowWith(t testing.TB, file bool, options []ipc.Option, field arrow.Field, batches ...arrow.Array) []byte {
+	t.Helper()
+	field.Name, field.Type, field.Nullable = "post_id", batches[0].DataType(), true
+	schema, out := arrow.NewSchema([]arrow.Field{field}, nil), &bytes.Buffer{}
+	options = append(options, ipc.WithSchema(schema))
+	var w interface {
+		Write(arrow.RecordBatch) error
+		Close() error
+	} = ipc.NewWriter(out, options...)
+	if file {
+		f, err := ipc.NewFileWriter(out, options...)
+		testkit.OK(t, err)
+		w = f
+	}
+	for _, b := range batches {
+		testkit.OK(t, w.Write(array.NewRecordBatch(schema, []arrow.Array{b}, int64(b.Len()))))
+	}
+	testkit.OK(t, w.Close())
+	return out.Bytes()
+}
+
+// TestArrowBeside finds what Arrow keeps and no row has: levels of a category, values under nulls, what stands around
+// lists; and names what no reader shows.
+func TestArrowBeside(t *testing.T) {
+	mem := memory.NewGoAllocator()
+	texts := func(all ...string) arrow.Array {
+		b := array.NewStringBuilder(mem)
+		b.AppendValues(all, nil)
+		return b.NewArray()
+	}
+	indexes := func(all ...int8) arrow.Array {
+		b := array.NewInt8Builder(mem)
+		b.AppendValues(all, nil)
+		return b.NewArray()
+	}
+	category := func(values arrow.Array, at ...int8) arrow.Array {
+		return array.NewDictionaryArray(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8,
+			ValueType: values.DataType()}, indexes(at...), values)
+	}
+	// of makes an array of the parts of another, with nulls where bits are not set.
+	of := func(like arrow.ArrayData, typ arrow.DataType, n int, nulls byte, buffers []*memory.Buffer,
+		children ...arrow.ArrayData) arrow.Array {
+		if buffers == nil {
+			buffers = like.Buffers()
+		}
+		buffers = slices.Concat([]*memory.Buffer{memory.NewBufferBytes([]byte{nulls})}, buffers[1:])
+		return array.MakeFromData(array.NewData(typ, n, buffers, children, array.UnknownNullCount, 0))
+	}
+	ids := texts(live1, goneJPEG, live2)
+	row := "row " + goneJPEG
+	offsets := memory.NewBufferBytes([]byte{0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0})
+	list := of(ids.Data(), arrow.ListOf(arrow.BinaryTypes.String), 2, 1, []*memory.Buffer{nil, offsets}, ids.Data())
+	one := arrow.StructOf(arrow.Field{Name: "id", Type: arrow.BinaryTypes.String, Nullable: true})
+	pair := of(ids.Data(), one, 3, 0b101, []*memory.Buffer{nil}, ids.Data())
+	whole := of(ids.Data(), one, 3, 0b111, []*memory.Buffer{nil}, ids.Data())
+	views := array.NewStringViewBuilder(mem)
+	views.AppendValues([]string{live1, "https://redd.it/" + goneJPEG, "https://redd.it/" + live2}, nil)
+	view := views.NewArray().Data()
+	shorter := array.NewData(view.DataType(), 1, view.Buffers(), nil, 0, 0)
+	field := func(key string) arrow.Field {
+		return arrow.Field{Metadata: arrow.NewMetadata([]string{"comment"}, []string{key})}
+	}
+	var cases []hiding
+	for _, file := range []bool{false, true} {
+		for packed, options := range map[string][]ipc.Option{"plain": nil, "zstd": {ipc.WithZstd()}} {
+			add := func(name, want string, field arrow.Field, batches ...arrow.Array) {
+				cases = append(cases, hiding{fmt.Sprintf("%s, %s, file %v", name, packed, file), "a.arrow", want,
+					arrowWith(t, file, options, field, batches...)})
+			}
+			none := arrow.Field{}
+			add("levels", row, none, category(ids, 0, 2))
+			add("all levels", "none", none, category(texts(live1, live2), 1, 0))
+			add("levels of which another batch has some", "none", none, category(texts(live1, live2), 1),
+				category(texts(live1, live2), 0))
+			add("levels of digits", "row "+goneDigits, none, category(texts(live1, goneDigits, live2), 0, 2))
+			add("levels of a struct", row, none, category(whole, 0, 2))
+			add("a null", row, none, of(ids.Data(), ids.DataType(), 3, 0b101, nil))
+			add("a struct that is null", row, none, pair)
+			add("a list that is null", row, none, list)
+			add("beside views", "gap rows can be hidden there", none, array.MakeFromData(shorter))
+			add("a comment of a field", row, field("see t3_"+goneJPEG), texts(live1))
+		}
+	}
+	const unused = "gap a dictionary in it is used by no batch"
+	two := func(options ...ipc.Option) []byte {
+		return arrowWith(t, false, options, arrow.Field{}, category(texts(live1), 0),
+			category(texts(live1, goneJPEG, live2), 2, 0))
+	}
+	parts := arrowParts(t, two()) // a schema, and a dictionary and a batch twice
+	newWorld(t, false, false).finds(t, append(cases,
+		hiding{"levels that are added", "a.arrow", row, two(ipc.WithDictionaryDeltas(true))},
+		hiding{"levels that are others", "a.arrow", row, two()},
+		hiding{"levels that are others at once", "a.arrow", unused, slices.Concat(parts[0], parts[3], parts[1], parts[2])},
+		hiding{"levels without a row", "a.arrow", unused, slices.Concat(parts[0], parts[3])},
+		hiding{"between columns", "a.arrow", "gap belong to no column",
+			patched(arrowWith(t, false, nil, arrow.Field{}, texts(live1)), live1+"\x00\x00", 6, "ab")}))
+
+	ends := []byte("\x02\x00\x00\x00\x04\x00\x00\x00")
+	behind := array.NewData(arrow.BinaryTypes.String, 1,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(ends), memory.NewBufferBytes([]byte("a.bc.d"))}, nil, 0, 0)
+	testkit.Same(t, "bytes of no text", [][]byte{[]byte("a."), []byte(".d")}, arrowLeft(array.MakeFromData(behind)))
+}
+
+// arrowParts cuts a stream into its messages.
+func arrowParts(t testing.TB, stream []byte) (parts [][]byte) {
+	t.Helper()
+	for at := int64(0); ; {
+		message, size, err := arrowMessage(bytes.NewReader(stream), at)
+		testkit.OK(t, err)
+		if message == nil {
+			return parts
+		}
+		root := flatbuffers.Table{Bytes: message, Pos: flatbuffers.GetUOffsetT(message)}
+		end := at + size + root.GetInt64Slot(10, 0)
+		parts, at = append(parts, stream[at:end]), end
 	}
 }
 
