@@ -531,6 +531,7 @@ func formCases(t testing.TB, w *world) []hiding {
 			unbase64("QlpoOTFBWSZTWb+HtY4AAALBgAAQAOGEACAAIg09AhgOINkou5IpwoSF/D2scEJaaDkxQVkmU1lmG8wAAAAMWYAAEEABoBAWYd6AIAAimhoMh6m1CmTEyDIw6htUzKGW4SFfac87wCVIHxdyRThQkGYbzAA=")},
 		{"a tar in bzip2", "a.tbz", row,
 			unbase64("QlpoOTFBWSZTWV1SEUIAAHJbgMqQQAH9kAAIdmHewAgIIAB1ETSaNqGQxG1AZHqCSiA0AaA0AH3VA1CCaNCEW83Tl9LpkCGDGHjYVQ1ziwe4RCCgNagWx0s4Ta02VYEn7wjQZlHgeqYHtVPkFHEj/nvkySQfi7kinChILqkIoQA=")},
+		{"a short packed text", "a.bin", row, append([]byte("\x00\x01junk\x03"), deflated(id)...)},
 		{"xz", "a.bin", "gap xz", xz},
 		{"xz in a tar", "a.tar", "gap xz", tarOf("x", xz)},
 		{"lzma", "a.lzma", "some", unbase64(lzma)},

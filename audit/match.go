@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"html"
 	"io"
 	"path"
@@ -709,13 +710,22 @@ func (w walker) carve(p place, block []byte) {
 
 // inflated looks at what comes out of bytes that begin as packed ones do, if it is more than chance gives.
 func (w walker) inflated(p place, packed []byte) {
-	out, end, err := w.unpack(flate.NewReader(bytes.NewReader(packed)))
+	in := bytes.NewReader(packed)
+	out, end, err := w.unpack(flate.NewReader(in))
 	defer end.Close()
 	spent := errors.Is(err, errSpent)
 	if spent {
 		w.lost(p, err)
 	}
-	if out.Size() >= 16 && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
+	if (out.Size() >= 16 || err == nil && summed(out, in)) && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
 		w.scan(p.in("packed bytes"), out)
 	}
+}
+
+// summed reports whether behind packed bytes the sum stands of what came out of them, as zlib has it.
+func summed(out *io.SectionReader, behind io.Reader) bool {
+	sum, stands := adler32.New(), make([]byte, adler32.Size)
+	_, err := io.Copy(sum, io.NewSectionReader(out, 0, out.Size()))
+	_, cut := io.ReadFull(behind, stands)
+	return err == nil && cut == nil && out.Size() > 0 && bytes.Equal(sum.Sum(nil), stands)
 }
