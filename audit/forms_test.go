@@ -58,6 +58,24 @@ func zipWith(h zip.FileHeader, body []byte) []byte {
 	return b.Bytes()
 }
 
+// commentedZip is a zip of one member with comments.
+func commentedZip(of, member string) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	_, _ = w.CreateHeader(&zip.FileHeader{Name: "x", Comment: member})
+	_ = w.SetComment(of)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// betweenZip puts bytes into a zip, at the last place where its mark stands.
+func betweenZip(at string, zipped []byte, with string) []byte {
+	from := bytes.LastIndex(zipped, []byte(at))
+	directory := bytes.Index(zipped, []byte("PK\x01\x02")) + len(with)
+	return patched(slices.Concat(zipped[:from], []byte(with), zipped[from:]), "PK\x05\x06", 16,
+		string(binary.LittleEndian.AppendUint32(nil, uint32(directory))))
+}
+
 func gzipWith(h gzip.Header, body []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -531,6 +549,18 @@ func formCases(t testing.TB, w *world) []hiding {
 			unbase64("QlpoOTFBWSZTWb+HtY4AAALBgAAQAOGEACAAIg09AhgOINkou5IpwoSF/D2scEJaaDkxQVkmU1lmG8wAAAAMWYAAEEABoBAWYd6AIAAimhoMh6m1CmTEyDIw6htUzKGW4SFfac87wCVIHxdyRThQkGYbzAA=")},
 		{"a tar in bzip2", "a.tbz", row,
 			unbase64("QlpoOTFBWSZTWV1SEUIAAHJbgMqQQAH9kAAIdmHewAgIIAB1ETSaNqGQxG1AZHqCSiA0AaA0AH3VA1CCaNCEW83Tl9LpkCGDGHjYVQ1ziwe4RCCgNagWx0s4Ta02VYEn7wjQZlHgeqYHtVPkFHEj/nvkySQfi7kinChILqkIoQA=")},
+		{"the comment of a zip", "a.zip", row, commentedZip("see 1bodut there", "")},
+		{"the comment of a member of a zip", "a.zip", row, commentedZip("", "see 1bodut there")},
+		{"the extra of a member of a zip", "a.zip", row, zipWith(zip.FileHeader{Name: "x",
+			Extra: append([]byte{'a', 'b', 22, 0}, link...)}, []byte("hi"))},
+		{"a note between a zip and its directory", "a.zip", "some", betweenZip("PK\x01\x02", zipOf("x", []byte("hi")), "see 1bodut there")},
+		{"a note before a member of a zip", "a.zip", row,
+			betweenZip("PK\x03\x04", append([]byte("\n"), zipOf("x", []byte("hi"))...), "see 1bodut there")},
+		{"the owner in a tar", "a.tar", row, tarWith(tar.Header{Name: "x", Uname: "1bodut"}, "hi")},
+		{"a comment in a tar", "a.tar", row, tarWith(tar.Header{Name: "x", Format: tar.FormatPAX,
+			PAXRecords: map[string]string{"comment": "see " + link}}, "hi")},
+		{"behind the end of a member of a tar", "a.tar", row,
+			patched(tarOf("x", []byte("hello")), "hello\x00", 5, "\n"+link+"\n")},
 		{"a short packed text", "a.bin", row, append([]byte("\x00\x01junk\x03"), deflated(id)...)},
 		{"xz", "a.bin", "gap xz", xz},
 		{"xz in a tar", "a.tar", "gap xz", tarOf("x", xz)},

@@ -741,17 +741,93 @@ func (w walker) zip(p place, all *io.SectionReader) error {
 		w.raw(p, all)
 		return err
 	}
-	// Behind a member its size may stand once more; programs write times and owners before it, and align it.
-	const end, record, entry, slack = 22 + 76, 30, 46, 128
-	named := int64(end + len(z.Comment))
+	w.words(p, z.Comment)
 	for _, f := range z.File {
+		w.words(p.in(f.Name), f.Comment+"\n"+string(f.Extra))
 		w.lost(p.in(f.Name), w.zipped(p, all, f))
-		named += int64(record+entry+2*len(f.Name)+len(f.Extra)+len(f.Comment)) + int64(f.CompressedSize64)
 	}
-	if more := all.Size() - named; more > int64(slack*len(z.File)) || more < -end {
-		return &unreadFormat{"it has more or fewer bytes than the members that it lists", "have it packed again"}
+	return cmp.Or(w.ctx.Err(), w.zipGaps(p, all, z))
+}
+
+// zipGaps looks at what lies between the members that the directory of a zip names. More behind them than the directory
+// is a gap.
+func (w walker) zipGaps(p place, all *io.SectionReader, z *zip.Reader) error {
+	const record, entry, end, end64 = 30, 46, 22, 56 + 20
+	unlisted := &unreadFormat{"it has more or fewer bytes than the members that it lists", "have it packed again"}
+	type member struct {
+		*zip.File
+		from int64 // of its bytes
 	}
-	return w.ctx.Err()
+	var members []member
+	directory := int64(end + len(z.Comment))
+	for _, f := range z.File {
+		from, err := f.DataOffset()
+		if err != nil {
+			return nil // that it cannot be read is said of it
+		}
+		members = append(members, member{f, from})
+		directory += int64(entry + len(f.Name) + len(f.Extra) + len(f.Comment))
+	}
+	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.from, b.from) })
+	at, last := int64(0), (*zip.File)(nil)
+	for _, m := range members {
+		if m.from >= at { // several names may be of the same bytes
+			between, err := readAll(io.NewSectionReader(all, at, m.from-at), p.atOnce(maxImage))
+			if err != nil {
+				return err
+			}
+			begins := len(between) - record
+			for ; begins >= 0; begins-- {
+				b := between[begins:]
+				rest := int(binary.LittleEndian.Uint16(b[26:])) + int(binary.LittleEndian.Uint16(b[28:]))
+				if string(b[:4]) == "PK\x03\x04" && record+rest == len(b) {
+					break
+				}
+			}
+			if begins < 0 {
+				return unlisted
+			}
+			// The name may be another one here, and what is behind it is not all in the directory.
+			w.words(p.in(m.Name), strings.TrimPrefix(string(between[begins+record:]), m.Name))
+			between = between[sizesBehind(last, between[:begins]):begins]
+			if len(bytes.Trim(between, "\x00")) > 0 {
+				w.scan(p.in("between its members"), section(between))
+			}
+		}
+		at, last = max(at, m.from+int64(m.CompressedSize64)), m.File
+	}
+	behind, err := readAll(io.NewSectionReader(all, min(at, all.Size()), max(0, min(24, all.Size()-at))), 24)
+	if err != nil {
+		return err
+	}
+	at += int64(sizesBehind(last, behind))
+	if more := all.Size() - at - directory; more != 0 && more != end64 {
+		return unlisted
+	}
+	return nil
+}
+
+// sizesBehind returns how long the record is that stands behind a member and has its sum and sizes once more; 0 for
+// none.
+func sizesBehind(f *zip.File, behind []byte) int {
+	if f == nil {
+		return 0
+	}
+	sum := binary.LittleEndian.AppendUint32(nil, f.CRC32)
+	for mark, sizes := range map[string][]int{"PK\x07\x08": {24, 16}, "": {20, 12}} {
+		for _, size := range sizes {
+			wide := size-len(mark) == 20
+			if len(behind) < size || !bytes.HasPrefix(behind, append([]byte(mark), sum...)) {
+				continue
+			}
+			packed := behind[len(mark)+4:]
+			if wide && binary.LittleEndian.Uint64(packed) == f.CompressedSize64 ||
+				!wide && binary.LittleEndian.Uint32(packed) == uint32(f.CompressedSize64) {
+				return size
+			}
+		}
+	}
+	return 0
 }
 
 // zipped looks at a member of a zip.
@@ -794,8 +870,27 @@ func (w walker) tar(p place, all *io.SectionReader) error {
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		w.words(p.in(head.Name), head.Linkname)
+		said := []string{head.Linkname, head.Uname, head.Gname}
+		sparse := false
+		for key, value := range head.PAXRecords {
+			sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
+			if key != "path" && key != "linkpath" {
+				said = append(said, value)
+			}
+		}
+		w.words(p.in(head.Name), strings.Join(said, "\n"))
+		at, err := all.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
 		w.member(p, head.Name, z)
+		// What fills the last block of a member is zero, but for programs that write what they had in memory.
+		end := at + head.Size
+		if full := min((end+511)/512*512, all.Size()); head.Typeflag == tar.TypeReg && !sparse && full > end {
+			if n, from := unclaimed(all, end, full); n > 0 {
+				w.scan(p.in(head.Name).in("behind its end"), io.NewSectionReader(all, from, n))
+			}
+		}
 	}
 	return fmt.Errorf("more than %d members", maxMembers)
 }
