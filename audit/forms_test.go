@@ -25,6 +25,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/parquet-go/parquet-go"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
@@ -177,6 +178,16 @@ type packedRow struct {
 	Dict   string `parquet:"dict,dict,snappy"`
 	Delta  string `parquet:"delta,delta,gzip"`
 	Brotli []byte `parquet:"brotli,brotli"`
+}
+
+// strayBound is a Parquet of a row with a text, whose footer says that the largest text is another.
+func strayBound(text, bound string) []byte {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[textRow](&b, parquet.Compression(&parquet.Uncompressed))
+	_, _ = w.Write([]textRow{{1, text}})
+	_ = w.Close()
+	copy(b.Bytes()[bytes.LastIndex(b.Bytes(), []byte(text)):], bound)
+	return b.Bytes()
 }
 
 type namedRow struct {
@@ -581,6 +592,8 @@ func formCases(t testing.TB, w *world) []hiding {
 		{"a dictionary in a Parquet", "a.parquet", row, parquetOf(packedRow{Dict: link})},
 		{"a dictionary in a Parquet, no row of which has it", "a.parquet", row, unusedLevel(t, "1bodut")},
 		{"digits in a dictionary in a Parquet, no row of which has them", "a.parquet", "some", unusedLevel(t, "136748")},
+		{"a bound of a column of a Parquet, which no row has", "a.parquet", row,
+			strayBound("see t3_1live1", "see t3_1bodut")},
 		{"deltas in a Parquet", "a.parquet", "some",
 			parquetOf(packedRow{Delta: "https://redd.it/1bodua"}, packedRow{Delta: link})},
 		{"the second of two columns of one name in a Parquet", "a.parquet", img,

@@ -172,6 +172,13 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	w.words(p.in("names of columns"), strings.Join(names, "\n"))
 	w.finish(t)
+	for note, err := range file.Notes() {
+		if err := cmp.Or(err, w.ctx.Err(), w.charge(costOf(note))); err != nil {
+			w.lost(p, err)
+			break
+		}
+		w.words(p, note)
+	}
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
 	}

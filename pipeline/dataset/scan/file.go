@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -38,7 +39,7 @@ type File struct {
 // Open opens a Parquet file of size bytes. The error says why it cannot be read.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recovered(&err)()
-	g := &guard{r: r, size: size, most: mostOfFile(size)}
+	g := &guard{r: r, size: size, most: mostOfFile(size), bounds: map[string]bool{}}
 	// Before the library sees the file: it believes what a footer claims.
 	footer, err := g.footer()
 	if err != nil {
@@ -189,6 +190,48 @@ func Between(parts []Span, from, to int64) (between []Span) {
 		from = max(from, p.To)
 	}
 	return between
+}
+
+// Notes yields what the file says beside its rows and KeyValues: who wrote it, notes on a column, and the least and the
+// largest text of a column, which may be cut short, as the footer, the indexes and the pages that were read have them.
+func (f *File) Notes() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := f.notes(func(note string) bool { return yield(note, nil) }); err != nil {
+			yield("", err)
+		}
+	}
+}
+
+// notes is Notes. Everything that may panic is called here.
+func (f *File) notes(yield func(string) bool) (err error) {
+	defer recovered(&err)()
+	meta := f.parquet.Metadata()
+	notes := []string{meta.CreatedBy}
+	for i := range meta.RowGroups {
+		for _, column := range f.Columns {
+			c := &meta.RowGroups[i].Columns[column.leaf.Index()]
+			f.guard.note(column.leaf, c.MetaData.Statistics)
+			for _, kv := range c.MetaData.KeyValueMetadata {
+				notes = append(notes, kv.Key, kv.Value)
+			}
+			// A list of bounds, as bytes with their lengths.
+			if at, n := c.ColumnIndexOffset, int64(c.ColumnIndexLength); at > 0 && n > 0 && n <= maxFooterBytes {
+				index, err := f.guard.read(at, n)
+				if err != nil {
+					return fmt.Errorf("index of a column: %w", err)
+				}
+				if !yield(string(index)) {
+					return nil
+				}
+			}
+		}
+	}
+	for _, note := range append(notes, slices.Sorted(maps.Keys(f.guard.bounds))...) {
+		if !yield(note) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // KeyValues are those of the footer. A key may stand there twice.

@@ -295,3 +295,42 @@ func TestUnused(t *testing.T) {
 	}
 	testkit.Same(t, "unused", map[string][]string{"id": {"b2"}, "tags.list.element": {"z"}, "note": {"two"}}, got)
 }
+
+// TestNotes gives the bounds of columns, which only the bytes of a file have where they are of other rows.
+func TestNotes(t *testing.T) {
+	type row struct {
+		ID string `parquet:"id,plain"`
+		N  int64  `parquet:"n"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed),
+		parquet.CreatedBy("a program", "1", "2"))
+	_, err := w.Write([]row{{"aaa", 1}, {"mmm", 2}, {"zzz", 3}})
+	testkit.OK(t, err, w.Close())
+	whole, places := b.Bytes(), 0
+	for at := range whole {
+		if !bytes.HasPrefix(whole[at:], []byte("\x03zzz")) { // the value itself has a longer length
+			continue
+		}
+		places++
+		body := bytes.Clone(whole)
+		copy(body[at+1:], "yyy")
+		f := opened(t, body)
+		for _, c := range f.Columns {
+			for _, err := range f.Rows(c) {
+				testkit.OK(t, err)
+			}
+		}
+		var all []string
+		for note, err := range f.Notes() {
+			testkit.OK(t, err)
+			all = append(all, note)
+		}
+		if notes := strings.Join(all, "\n"); !strings.Contains(notes, "yyy") || !strings.Contains(notes, "a program") {
+			t.Errorf("byte %d: %q", at, notes)
+		}
+	}
+	if places < 4 { // at the head of the page, in the index, and in the footer
+		t.Errorf("%d places", places)
+	}
+}

@@ -43,6 +43,23 @@ type guard struct {
 	r    io.ReaderAt
 	size int64
 	most int64 // bytes of a page
+
+	bounds map[string]bool // of texts, that the pages say which were checked
+}
+
+// longestBound is how much of a bound is kept: some writers do not cut them short, and a picture may be one.
+const longestBound = 4 << 10
+
+// note keeps the bounds of a column of texts.
+func (g *guard) note(col *parquet.Column, s format.Statistics) {
+	if kind := col.Type().Kind(); kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
+		return
+	}
+	for _, b := range [][]byte{s.Min, s.Max, s.MinValue, s.MaxValue} {
+		if len(b) > 0 {
+			g.bounds[string(b[:min(len(b), longestBound)])] = true
+		}
+	}
 }
 
 func (g *guard) read(pos, n int64) ([]byte, error) {
@@ -128,6 +145,8 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 		if err != nil {
 			return 0, nil, fmt.Errorf("page at byte %d: %w", pos, err)
 		}
+		g.note(col, p.header.DataPageHeader.V.Statistics)
+		g.note(col, p.header.DataPageHeaderV2.V.Statistics)
 		// 8 bytes a value is what indexes and levels take once they are decoded.
 		memory := int64(len(p.body)) + int64(p.header.UncompressedPageSize) + 8*p.values
 		// A dictionary is held as long as the chunk is read, of the other pages one at a time.
