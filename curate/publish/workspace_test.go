@@ -148,10 +148,11 @@ func TestTextsOfGonePosts(t *testing.T) {
 	}
 }
 
-// TestRowsCounted: what is left out is counted by rows, of which an image can have several, and so are texts that only a
-// later row has.
+// TestRowsCounted: what is left out is counted by rows, of which an image can have several, also where only a later row
+// has a text.
 func TestRowsCounted(t *testing.T) {
-	files := map[string]string{"release.toml": "rows = \"many\"\n" + bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n",
+	const settings = "rows = \"many\"\n" + bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n"
+	files := map[string]string{"release.toml": settings,
 		"a.csv": "id,tone,note\nabc1,a,\nabc1,b,one note\nabc2,b,a note\nabc1,a,another note\n"}
 	made, report, err := published(t, files, func(c *Config) {
 		c.Workspace, c.Digests, c.Keep = known(t, c.Release, "other words"), true, []string{"note"}
