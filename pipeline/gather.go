@@ -76,6 +76,14 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 		return err
 	}
 	g := r.newGatherer(removed, keepTexts)
+	cutOff, err := state.ReadNote[state.UnjudgedNote](ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
+	g.known.unjudged = bool(cutOff)
+	if err := state.WriteNote(ctx, r.Workspace, state.UnjudgedNote(true)); err != nil {
+		return err
+	}
 	defer g.replacements.discard(context.WithoutCancel(ctx))
 	group, running := errgroup.WithContext(ctx) // running ends with the group
 	for _, host := range r.Policy.Images.Hosts {
@@ -113,6 +121,7 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 	if r.stopping() {
 		return state.ErrInterrupted
 	}
+	g.known.waits = g.known.unjudged && len(s.unanswered) > 0 // an image of theirs was not looked at
 	if err := g.settleHosts(ctx); err != nil {
 		return err
 	}

@@ -22,6 +22,11 @@ import (
 // in this run, or of a post that is live and whose image is stored (a witness). A host that sent none is in trouble
 // when a witness gets none either or, without one, when it was asked for the images of askedEnough posts. So it stays,
 // however few are asked later, until it sends an image or troubleLasts has passed.
+//
+// What a run stored that was cut off before it judged its hosts (state.UnjudgedNote) can be what a host in trouble
+// sent, where several entries have the same. It is removed when two of their places have two other pictures now. While
+// the host is in trouble again it is no row, and whatever else comes it is an image: a stored one is lost only by a
+// removal.
 
 const (
 	askedEnough  = 8 // posts
@@ -40,8 +45,10 @@ type refusal struct {
 
 // hosts are the image hosts of one run.
 type hosts struct {
-	mu     sync.Mutex
-	byHost map[string]*host
+	mu       sync.Mutex
+	byHost   map[string]*host
+	unjudged bool // an earlier run was cut off before it judged them
+	waits    bool // and this one could not
 }
 
 // A host is what one image host sent in this run.
@@ -54,14 +61,17 @@ type host struct {
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
 	open, settled []refusal                // since it last sent an image, and before
-	left          map[string]*leftImage    // that it sent in a run which was killed, by the digest of their pixels
+	left          map[string]*leftImage    // that it sent in a run which was cut off, by the digest of their pixels
 }
 
 // A leftImage is a picture that is stored by a run which did not come to judge its host.
 type leftImage struct {
-	reddit.Candidate
+	jobs  []fetchJob        // of up to two places where it lay
 	posts []manifest.PostID // that it is stored for, up to askedEnough
 }
+
+// several reports whether the picture lay at several places, so that it can be one for all.
+func (l *leftImage) several() bool { return l != nil && len(l.jobs) > 1 }
 
 // sound reports whether the host sent images: not one for everybody.
 func (h *host) sound() bool {
@@ -94,12 +104,17 @@ func (s *hosts) on(name string, change func(*host)) {
 
 // lies notes that the stored image of a record lies where it lay.
 func (s *hosts) lies(rec workspace.Record, c reddit.Candidate) {
-	// A run that stored it, or one after it, came to its end: it has judged the host.
-	if rec.Result != nil && rec.Result.Outcome != manifest.Pending && rec.Result.Outcome != manifest.Failed {
+	if !s.unjudged || isTaken(rec) {
 		s.stored(c)
 		return
 	}
-	s.left(rec.ID, c, rec.Image.PixelsSHA256)
+	s.left(rec, c)
+}
+
+// isTaken reports whether a run that came to its end took the stored image of a record for one.
+func isTaken(rec workspace.Record) bool {
+	return rec.Result != nil && slices.Contains(manifest.OutcomesOf(manifest.FateKept, manifest.FateFiltered),
+		rec.Result.Outcome)
 }
 
 // stored notes an image that is stored and lies where it lay.
@@ -118,16 +133,21 @@ func (h *host) addWitness(c reddit.Candidate) {
 }
 
 // left notes an image that is stored by a run which did not come to judge its host.
-func (s *hosts) left(id manifest.PostID, c reddit.Candidate, digest string) {
+func (s *hosts) left(rec workspace.Record, c reddit.Candidate) {
+	digest := rec.Image.PixelsSHA256
 	s.on(c.Host, func(h *host) {
 		if h.left == nil {
 			h.left = map[string]*leftImage{}
 		}
 		if h.left[digest] == nil {
-			h.left[digest] = &leftImage{Candidate: c}
+			h.left[digest] = &leftImage{}
 		}
-		if l := h.left[digest]; len(l.posts) < askedEnough && !slices.Contains(l.posts, id) {
-			l.posts = append(l.posts, id)
+		l := h.left[digest]
+		if len(l.jobs) == 0 || len(l.jobs) == 1 && l.jobs[0].candidate.URL != c.URL {
+			l.jobs = append(l.jobs, fetchJob{entry: rec.Entry, candidate: c})
+		}
+		if len(l.posts) < askedEnough && !slices.Contains(l.posts, rec.ID) {
+			l.posts = append(l.posts, rec.ID)
 		}
 	})
 }
@@ -221,44 +241,70 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 		}
 	}
 	g.reportGivenUp()
-	if maps.Equal(trouble, noted) {
+	if !maps.Equal(trouble, noted) {
+		if err := state.WriteNote(ctx, g.Workspace, trouble); err != nil {
+			return err
+		}
+	}
+	if g.known.waits {
 		return nil
 	}
-	return state.WriteNote(ctx, g.Workspace, trouble)
+	return state.ClearNote[state.UnjudgedNote](ctx, g.Workspace)
 }
 
-// judgeLeft asks once more for a picture that a host sent for several posts in a run which was killed. When another one
-// comes now, it was in place of all of them.
+// judgeLeft asks once more for pictures that a host sent for several places in a run which was cut off. When two of
+// them have two other ones now, it was in place of all of them.
 func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	if g.access() != nil {
+		g.known.waits = g.known.unjudged
 		return nil
 	}
 	for _, digest := range slices.Sorted(maps.Keys(h.left)) {
 		l := h.left[digest]
-		if len(l.posts) == 1 {
-			g.known.stored(l.Candidate)
+		if !l.several() {
+			g.known.stored(l.jobs[0].candidate)
 			continue
 		}
-		now, err := g.download(ctx, l.Candidate)
-		_, none := errors.AsType[*policy.Fault](err)
-		switch {
-		case none:
-			continue
-		case err != nil:
+		lies, others, err := g.lookAgain(ctx, digest, l)
+		if err != nil {
 			return err
-		case now != digest:
+		}
+		for _, id := range l.posts {
+			j := fetchJob{entry: manifest.Entry{Key: manifest.Key{ID: id}}, candidate: l.jobs[0].candidate}
+			g.known.asks(j)
+			if lies {
+				g.known.sent(j, digest)
+			}
+		}
+		if len(others) == 2 {
 			if err := g.dropOneForAll(ctx, name, digest, map[manifest.PostID]bool{}); err != nil {
 				return err
 			}
-			continue
-		}
-		for _, id := range l.posts {
-			j := fetchJob{entry: manifest.Entry{Key: manifest.Key{ID: id}}, candidate: l.Candidate}
-			g.known.asks(j)
-			g.known.sent(j, digest)
 		}
 	}
 	return nil
+}
+
+// lookAgain downloads what lies at two places of a picture now. It reports whether the picture lies at one of them, and
+// else the digests of what does.
+func (g *gatherer) lookAgain(ctx context.Context, digest string, l *leftImage) (lies bool, others map[string]bool,
+	err error) {
+	others = map[string]bool{}
+	for _, j := range l.jobs {
+		now, err := g.download(ctx, j.candidate)
+		if _, none := errors.AsType[*policy.Fault](err); none {
+			continue
+		}
+		if err != nil {
+			return false, nil, err
+		}
+		if now == digest {
+			return true, nil, nil
+		}
+		others[now] = true
+		g.known.sent(j, now)
+	}
+	return false, others, nil
 }
 
 // reportGivenUp adds the hosts that the client left alone after a while: when they say, or that while later, it asks
@@ -336,7 +382,10 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 			return err
 		}
 	}
-	if one := h.oneForAll(); one != "" {
+	if err := g.holdLeft(ctx, name, h, posts); err != nil {
+		return err
+	}
+	if one := h.oneForAll(); one != "" && !h.left[one].several() {
 		if err := g.dropOneForAll(ctx, name, one, posts); err != nil {
 			return err
 		}
@@ -347,14 +396,44 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 	return nil
 }
 
+// holdLeft has the images wait that a host in trouble sent for several places in a run which was cut off: the first run
+// that can judge it does.
+func (g *gatherer) holdLeft(ctx context.Context, name string, h *host, posts map[manifest.PostID]bool) error {
+	var digests []string
+	for digest, l := range h.left {
+		if l.several() {
+			digests = append(digests, digest)
+		}
+	}
+	if len(digests) == 0 {
+		return nil
+	}
+	g.known.waits = true
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: digests}) {
+		if err != nil {
+			return err
+		}
+		if isTaken(rec) || rec.Trouble != nil && rec.Trouble.Beside != workspace.Odd {
+			continue
+		}
+		posts[rec.ID] = true
+		t := workspace.Trouble{Beside: workspace.Out, Outcome: manifest.Failed, Reason: reasonNoImages,
+			Detail: name + " sends no images now, and sent the same picture for other entries"}
+		if err := g.Workspace.SetTrouble(ctx, rec.Key, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dropOneForAll forgets the picture that a host sends in place of all, where it came in place of none that was stored.
 func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts map[manifest.PostID]bool) error {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Digests: []string{digest}}) {
 		if err != nil {
 			return err
 		}
-		if was := rec.Result; was != nil && (was.Outcome == manifest.Kept || was.Outcome == manifest.Duplicate) {
-			continue // of an earlier run, which took it for an image
+		if isTaken(rec) {
+			continue
 		}
 		posts[rec.ID] = true
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,

@@ -79,6 +79,11 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 			"host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm",
 			"", waits, "i.redd.it"},
 		{"killed, and still so", "host ALL i.redd.it; run die=120; run", "", waits, "i.redd.it"},
+		{"killed, still so, and healed", "host ALL i.redd.it; run die=120; run; host ok i.redd.it; run; run", all,
+			"kept/", ""},
+		{"killed early, and still so", "host ALL i.redd.it; run die=26; run", "", waits, "i.redd.it"},
+		{"killed, and another one comes", "host ALL i.redd.it; run die=120; host 60001 i.redd.it; run", "", waits,
+			"i.redd.it"},
 		{"killed, and healed", "host ALL i.redd.it; run die=120; host ok i.redd.it; run; run", all, "kept/", ""},
 		{"killed, and the same was for two", "serve ALL p10 p11; run die=150; run", strings.TrimSuffix(all, " p11"),
 			"duplicate/flat", ""},
@@ -107,6 +112,48 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 				checkHosts(t, strings.ReplaceAll(c.steps, "ALL", picture), c.kept, c.p11, c.trouble)
 			})
 		}
+	}
+}
+
+// TestStoredImageStaysWhateverAHostSends: an image that several posts have is not lost for what their host sends for
+// them now. One that came in place of all goes once it is known to be that.
+func TestStoredImageStaysWhateverAHostSends(t *testing.T) {
+	const waits, flat = "failed/host_sends_no_images", "duplicate/flat"
+	ran := newWorld(t, numbered(12)...).do("policy drop; serve 9 p10 p11; run").ok()
+	for _, c := range []struct{ name, steps, p10, p11, rows string }{
+		{"one picture for everybody", "host 60000 i.redd.it; run", "kept/", flat, "p10"},
+		{"two other pictures", "serve 60000 p10; serve 60001 p11; run", "kept/", flat, "p10"},
+		{"after a run that was killed", "run die=12; host 60000 i.redd.it; run", waits, waits, ""},
+		{"no picture after a run that was killed", "run die=12; host 404 i.redd.it; run", waits, waits, ""},
+		{"one picture after a run that was killed, and healed",
+			"run die=12; host 60000 i.redd.it; run; host ok i.redd.it; run", "kept/", flat, "p10"},
+		{"one picture for a day after a run that was killed",
+			"run die=12; host 60000 i.redd.it; run; clock 25h; run", "kept/", flat, "p10"},
+		{"another picture in one place after a run that was killed", "run die=12; serve 60000 p10; run", "kept/", flat,
+			"p10"},
+		{"places without a picture after a run that was killed", "run die=12; serve 404 p10 p11; run", "kept/", flat,
+			"p10"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := ran.copied(t).do("post moderator p09; recheck").ok()
+			testkit.Same(t, "p10 before", "pending/successor", w.checkSound().outcome("p10"))
+			for step := range strings.SplitSeq(c.steps, ";") {
+				if w.do(step); strings.Contains(step, "die=") {
+					if w.err == nil {
+						t.Fatalf("%s came to its end", step)
+					}
+					w.err = nil
+				}
+				w.ok()
+			}
+			s := w.checkSound()
+			testkit.Same(t, "p10", c.p10, s.outcome("p10"))
+			testkit.Same(t, "p11", c.p11, s.outcome("p11"))
+			testkit.Same(t, "images are there", true, s.imageOf("p10") && s.imageOf("p11"))
+			_, row := s.rows["p10"]
+			testkit.Same(t, "p10 is a row", c.rows == "p10", row)
+		})
 	}
 }
 

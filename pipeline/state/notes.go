@@ -70,6 +70,9 @@ type SickHost struct {
 	Picture string    `json:"picture,omitempty"` // SHA-256 of the one that it sent to everybody
 }
 
+// An UnjudgedNote says that a run stores images, or was cut off, and has not judged yet what their hosts sent.
+type UnjudgedNote bool
+
 // A MassRemovalNote is the policy's share of the live posts above which the last ones were withheld.
 type MassRemovalNote float64
 
@@ -125,6 +128,7 @@ type MergedNote struct {
 func (ExportNote) key() string      { return "export" }
 func (HeardNote) key() string       { return workspace.HeardKey }
 func (HostsNote) key() string       { return "sick_hosts" }
+func (UnjudgedNote) key() string    { return "unjudged_hosts" }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal_share" }
 func (LastRun) key() string         { return "last_run" }
