@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,18 +139,19 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 	}
 }
 
-// TestImageOfAGalleryLeavesAlone: that an edition drops one image of a gallery says nothing of the others in the log.
-func TestImageOfAGalleryLeavesAlone(t *testing.T) {
-	w := newWorld(t, append(numbered(4), "g*2")...).do("run").ok()
-	file := filepath.Join(w.dir, "release", "annotations.csv")
-	lines, err := os.ReadFile(file)
-	testkit.OK(t, err, os.WriteFile(file, lines[:bytes.Index(lines, []byte("g,1,"))], 0o600))
-	w.load()
-	w.do("run").ok()
-	testkit.Same(t, "images that left", 1, w.summary.LeftManifest)
-	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
-	w.do("serve 404 g; run").ok()
-	testkit.Same(t, "rows", "g p00 p01 p02 p03", namesOf(w.checkSound().rows))
+// TestOlderStateKeepsTheRestOfAGallery: that one image of a gallery left the manifest costs none of its others.
+func TestOlderStateKeepsTheRestOfAGallery(t *testing.T) {
+	older := newWorld(t, "p00", "p01", "g*3").do("serve 404 g g/1 g/2; run; serve 2 g; serve 3 g/1; serve 4 g/2").ok()
+	ran := older.copied(t).do("run retry=http_404; without g/1; run").ok()
+	for _, lost := range []bool{false, true} {
+		w := ran.copied(t)
+		w.putBack(older, "state.db")
+		if lost {
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		}
+		w.do("serve 404 g g/1 g/2; run").ok()
+		testkit.Same(t, fmt.Sprint("rows, state.db lost: ", lost), "g g/2 p00 p01", namesOf(w.checkSound().rows))
+	}
 }
 
 // TestSummaryNamesWhatWasLost: what a job takes away beside removals stands in its summary.

@@ -49,6 +49,7 @@ type world struct {
 	manifest manifest.Summary
 	stones   []manifest.Tombstone // that the release publishes
 	named    map[string]string    // digests that it names of rows
+	without  []string             // rows that it does not have
 	policy   policy.Policy
 	now      time.Time
 	reddit   *fakeReddit
@@ -97,8 +98,8 @@ func (w *world) copied(t testing.TB) *world {
 		t.Fatal("a world with copies cannot be copied")
 	}
 	r := w.reddit
-	c := &world{TB: t, dir: t.TempDir(), stones: slices.Clone(w.stones), named: maps.Clone(w.named), policy: w.policy,
-		now: w.now, done: slices.Clone(w.done), ocr: &fakeOCR{name: w.ocr.name, fails: maps.Clone(w.ocr.fails)},
+	c := &world{TB: t, dir: t.TempDir(), stones: slices.Clone(w.stones), named: maps.Clone(w.named),
+		without: slices.Clone(w.without), policy: w.policy, now: w.now, done: slices.Clone(w.done), ocr: &fakeOCR{name: w.ocr.name, fails: maps.Clone(w.ocr.fails)},
 		reddit: &fakeReddit{order: r.order, posts: map[manifest.PostID]*fakePost{}, sends: maps.Clone(r.sends),
 			hosts: maps.Clone(r.hosts), sent: maps.Clone(r.sent)}}
 	for id, p := range r.posts {
@@ -129,12 +130,14 @@ func (w *world) publish(ids ...manifest.PostID) {
 	rows := "id,image,split,figurative,severity,related_content,modality,context,sha256\n"
 	for _, id := range ids {
 		for i := range w.reddit.posts[id].images {
-			split := "train"
+			row, split := manifest.Key{ID: id, Image: i}.String(), "train"
+			if slices.Contains(w.without, row) {
+				continue
+			}
 			if len(rows)%2 == 0 {
 				split = "test"
 			}
-			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1,%s\n", id, i, split,
-				w.named[manifest.Key{ID: id, Image: i}.String()])
+			rows += fmt.Sprintf("%s,%d,%s,F1,SS6,SR3,M1,C1,%s\n", id, i, split, w.named[row])
 		}
 	}
 	testkit.OK(w, os.WriteFile(filepath.Join(dir, "annotations.csv"), []byte(rows), 0o600))
@@ -164,6 +167,7 @@ func (w *world) load() {
 //	fail N...            it fails at the pictures
 //	stones WORD ID...    the release publishes tombstones
 //	names WHAT ROW...    the release names the digest of that picture
+//	without ROW...       the release does not have the rows
 //	manifest N           the release has the first N posts, and no others
 //	policy WORD          readmit, strict (which readmits nobody), larger (which allows larger images), flag, drop
 //	audit ID...          an audit heard that the posts are deleted, live:ID that they are live, left:ROW that their
@@ -256,6 +260,9 @@ func (w *world) change(words []string) bool {
 		for _, row := range words[2:] {
 			w.named[row] = state.SHA256(drawn(what))
 		}
+		w.publish(w.reddit.order...)
+	case "without":
+		w.without = words[1:]
 		w.publish(w.reddit.order...)
 	case "manifest":
 		n, err := strconv.Atoi(what)

@@ -178,7 +178,7 @@ func set[T any](m map[manifest.PostID]map[int]T, id manifest.PostID, image int, 
 }
 
 // Erases reports whether the record says that the workspace may not have the image of an entry any more: its post got a
-// tombstone, or the image went, with its post or out of it.
+// tombstone, or the image went, with its post, out of it, or with its line of the manifest.
 func (e Event) Erases(k manifest.Key) bool {
 	if !slices.ContainsFunc(e.Posts, func(p Post) bool { return p.ID == k.ID }) {
 		return false

@@ -31,6 +31,9 @@ func TestRemovals(t *testing.T) {
 		{"fetch a 0 1; erased a 0 crosspost_parent_removed; fetch a 1 3", "", "a", "a=1"},
 		// Whether it is the same picture is decided again, by the digests of what was taken down.
 		{"fetch a 0 1; fetch b 0 1; tombstone a; erased a 0; erased b 0 same_as_removed", "a", "", "a=1"},
+		{"fetch a 0 1; fetch a 1 2; erased a 1 left_manifest; tombstone a", "a", "", "a/1=2 a=1"},
+		{"fetch a 0 1; fetch a 1 2; erased a 1 left_manifest; fetch a 1 3; erased a 1 gallery_item_deleted", "", "a/1",
+			"a/1=2 a/1=3"},
 		{"fetch a 0 1; erased a 0 left_manifest; fetch b 0 2; erased b 0 ended", "", "", ""},
 	} {
 		gone := NewRemovals()

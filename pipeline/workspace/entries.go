@@ -238,7 +238,7 @@ func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 	if t.err != nil {
 		return nil
 	}
-	images, err := storedImages(ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id")
+	images, err := storedImages(ctx, t, "JOIN entry USING (id, image) WHERE ordinal < 0 ORDER BY id, image")
 	t.fail(err)
 	posts := map[int][]auditlog.Post{} // by the number of the image: other images of a gallery may stay
 	for _, i := range images {
