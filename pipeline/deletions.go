@@ -218,9 +218,12 @@ func troubleOf(rec workspace.Record, c reddit.Candidate) workspace.Trouble {
 func (r *run) cameBackWithout(rec workspace.Record) bool { return isBare(rec) && !r.stones.Has(rec.ID) }
 
 // isBare reports whether an entry has no image, and is not on record as one whose image was removed from a live post.
-func isBare(rec workspace.Record) bool {
+func isBare(rec workspace.Record) bool { return !hasImage(rec) && !isNoted(rec) }
+
+// isNoted reports whether an entry is on record as one whose image was removed from a live post.
+func isNoted(rec workspace.Record) bool {
 	t := rec.Trouble
-	return !hasImage(rec) && (t == nil || !t.Removed() || !policy.LeftPost(t.Reason))
+	return t != nil && t.Removed() && policy.LeftPost(t.Reason)
 }
 
 // findWaiting finds the images whose removal from a live post waits for a confirmation.
@@ -265,15 +268,17 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 			return nil, nil, err
 		}
 		t, waits := s.images[rec.Key]
+		// A post with a tombstone is erased, though it has its rows until the job ends.
+		has := hasImage(rec) && !s.stones.Has(rec.ID)
 		now := s.Now().UTC().Truncate(time.Second)
 		c := found[rec.ID].ImageFrom(rec.Key.Image, sourceOf(rec))
 		switch {
-		case c.Removed() && hasImage(rec) && !waits:
+		case c.Removed() && has && !waits:
 			t = troubleOf(rec, c)
 			t.Beside, t.At = workspace.Waiting, now
 			s.images[rec.Key] = t
 			said = append(said, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
-		case c.Removed() && !waits && isBare(rec):
+		case c.Removed() && !waits && !isNoted(rec):
 			t = troubleOf(rec, c)
 			bare = append(bare, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case waits && c.Shows(t.Reason, sourceOf(rec)):

@@ -275,6 +275,19 @@ func TestOrphanIsSettledOnce(t *testing.T) {
 	}
 }
 
+// TestImagesOfAPurgedPost: images that are marked in a post that the same job erased are nothing to ask about, and hold
+// nothing else back.
+func TestImagesOfAPurgedPost(t *testing.T) {
+	ran := newWorld(t, append(numbered(6), "g*3")...).do("run; image left g/1 g/2; post deleted p03").ok()
+	for _, job := range []string{"purge id=g", "stones removed g; recheck", "stones removed g; run"} {
+		s := ran.copied(t).do(job).ok().checkSound()
+		testkit.Same(t, job+": posts and images that wait", 0, s.status.Withheld)
+		testkit.Same(t, job+": rows", "p00 p01 p02 p04 p05", namesOf(s.rows))
+		testkit.Same(t, job+": images", 5, len(s.images))
+		testkit.Same(t, job+": an image of the post", s.outcome("g"), s.outcome("g/1"))
+	}
+}
+
 // TestHeldOrphan: the image of a crosspost in quarantine goes with the post that it shows, in the same job.
 func TestHeldOrphan(t *testing.T) {
 	w := newWorld(t, numbered(24)...).do("crosspost p00 p02; run; post quarantined p02; recheck").ok()
