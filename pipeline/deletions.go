@@ -426,6 +426,7 @@ func (s *asker) erase(ctx context.Context, posts []workspace.Post, images []mani
 			return fmt.Errorf("erase %s: %w", p.ID, err)
 		}
 		delete(s.waiting, p.ID)
+		maps.DeleteFunc(s.images, func(k manifest.Key, _ workspace.Trouble) bool { return k.ID == p.ID })
 		s.liveNow--
 	}
 	for _, k := range images {

@@ -288,6 +288,20 @@ func TestImagesOfAPurgedPost(t *testing.T) {
 	}
 }
 
+// TestWaitingImagesGoWithTheirPost: images that wait for a confirmation go with their post. Where the job settles again,
+// as for a crosspost of it, they neither count any more, nor are erased twice.
+func TestWaitingImagesGoWithTheirPost(t *testing.T) {
+	ran := newWorld(t, append(numbered(24), "g*4")...).do("crosspost g p05; run; image left g/1 g/2 g/3; recheck").ok()
+	testkit.Same(t, "images that wait", 3, ran.checkSound().status.Withheld)
+	for _, job := range []string{"recheck", "run", "recheck confirm"} {
+		w := ran.copied(t).do("post deleted g; " + job).ok()
+		s := w.checkSound()
+		testkit.Same(t, job+": what waits", 0, s.status.Withheld)
+		testkit.Same(t, job+": the crosspost", "gone/crosspost_parent_removed", s.outcome("p05"))
+		testkit.Same(t, job+": an image of the post", "deleted/author", s.outcome("g/1"))
+	}
+}
+
 // TestHeldOrphan: the image of a crosspost in quarantine goes with the post that it shows, in the same job.
 func TestHeldOrphan(t *testing.T) {
 	w := newWorld(t, numbered(24)...).do("crosspost p00 p02; run; post quarantined p02; recheck").ok()
