@@ -685,6 +685,10 @@ func (a *audit) readRecords(ctx context.Context) error {
 	// A purge keeps what recognises an image and leads to no content.
 	a.erased, err = ws.ErasedImages(ctx)
 	for _, e := range a.erased {
+		// Whether it is that of a post that was taken down is judged anew, by its digests: findSame.
+		if a.goneImages[e.Key].reason == policy.SameAsRemoved {
+			delete(a.goneImages, e.Key)
+		}
 		k := a.known(e.ID, e.Key.String())
 		a.gone.add(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
 	}

@@ -74,7 +74,7 @@ func (w *world) inspect() (s inventory) {
 		s.outcomes = w.outcomes(ws)
 		stones, err := state.HoldingTombstones(ctx, ws)
 		testkit.OK(w, err)
-		s.must, err = state.MustErase(ctx, ws, stones)
+		s.must, err = state.MustErase(ctx, ws, stones, w.policy)
 		testkit.OK(w, err)
 		all, err := ws.Answers(ctx, "test")
 		testkit.OK(w, err)

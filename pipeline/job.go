@@ -138,7 +138,7 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 	if err != nil {
 		return sum, r.unfinished(ctx, err)
 	}
-	gone, err := state.MustErase(ctx, r.Workspace, r.stones)
+	gone, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return sum, err
 	}

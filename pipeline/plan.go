@@ -346,7 +346,7 @@ func (r *run) supposePurge(ctx context.Context, q PurgeRequest, plan *PurgePlan)
 	for _, t := range q.tombstones(r.Now()) {
 		r.stones[t.ID] = t
 	}
-	erased, err = state.MustErase(ctx, r.Workspace, r.stones)
+	erased, err = state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil || !r.confirmsRemovals() {
 		return erased, lost, err
 	}
@@ -390,7 +390,7 @@ func (r *run) supposeMissing(ctx context.Context) (map[manifest.Key]string, erro
 		return nil, err
 	}
 	// What is erased when the workspace is opened is not missed.
-	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
+	erased, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (r *run) finishPurge(ctx context.Context, before stock, out *PurgeReport) e
 	for _, k := range r.dropped {
 		out.Same = append(out.Same, k.String())
 	}
-	gone, err := state.MustErase(ctx, r.Workspace, r.stones)
+	gone, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,17 @@ func (r *run) takeOut(ctx context.Context) error {
 	return err
 }
 
+// noteAllowed notes which posts may show the same image as one that was taken down: a list of copies says what they owe
+// by that, as this job does, and not by the policy of the last run.
+func (r *run) noteAllowed(ctx context.Context) error {
+	last, err := state.LastPolicy(ctx, r.Workspace)
+	if err != nil || slices.Equal(last.Images.AllowSame, r.Policy.Images.AllowSame) {
+		return err
+	}
+	last.Images.AllowSame = r.Policy.Images.AllowSame
+	return state.WriteNote(ctx, r.Workspace, state.PolicyNote{Policy: last})
+}
+
 // clear is takeOut without its time.
 func (r *run) clear(ctx context.Context) error {
 	r.Progress.stage("remove deleted posts")
@@ -52,7 +63,10 @@ func (r *run) clear(ctx context.Context) error {
 	if err := r.noteExportAgain(ctx); err != nil {
 		return err
 	}
-	erased, err := state.MustErase(ctx, r.Workspace, r.stones)
+	if err := r.noteAllowed(ctx); err != nil {
+		return err
+	}
+	erased, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return err
 	}
@@ -83,7 +97,7 @@ func (r *run) unfinished(ctx context.Context, err error) error {
 	}
 	ctx, cancel := r.lastAct(ctx)
 	defer cancel()
-	left, _, failed := state.Remnants(ctx, r.Workspace, r.stones)
+	left, _, failed := state.Remnants(ctx, r.Workspace, r.stones, r.Policy)
 	if failed != nil || len(left) == 0 {
 		return err // the trouble with the disk is the job's own
 	}
@@ -247,7 +261,7 @@ func (d *written) unwanted(ctx context.Context, r *run) (names []string, err err
 	if len(d.other) == 0 {
 		return nil, nil
 	}
-	gone, err := state.MustLeaveDataset(ctx, r.Workspace, r.stones)
+	gone, err := state.MustLeaveDataset(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return nil, err
 	}

@@ -445,7 +445,11 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 	if err != nil {
 		return err
 	}
-	erased, err := state.MustErase(ctx, ws, stones)
+	p, err := state.LastPolicy(ctx, ws)
+	if err != nil {
+		return err
+	}
+	erased, err := state.MustErase(ctx, ws, stones, p)
 	if err != nil {
 		return err
 	}
@@ -499,7 +503,11 @@ func (v *verification) removals(ctx context.Context, ws *workspace.Workspace) er
 	if err != nil {
 		return err
 	}
-	unfinished, strays, err := state.Remnants(ctx, ws, stones)
+	p, err := state.LastPolicy(ctx, ws)
+	if err != nil {
+		return err
+	}
+	unfinished, strays, err := state.Remnants(ctx, ws, stones, p)
 	if err != nil {
 		return err
 	}

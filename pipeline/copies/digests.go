@@ -40,7 +40,7 @@ func WriteDigests(ctx context.Context, c Config, w io.Writer) (wrote DigestsWrit
 	if err != nil {
 		return wrote, err
 	}
-	gone, err := state.MustErase(ctx, ws, stones)
+	gone, err := state.MustErase(ctx, ws, stones, c.Policy)
 	held, heldWrong := state.Withheld(ctx, ws)
 	heard, heardWrong := state.Heard(ctx, ws)
 	hidden, hiddenWrong := state.MustHide(ctx, ws, stones)

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"slices"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -83,7 +84,7 @@ func TestCopyOwesAFormerPicture(t *testing.T) {
 			purge := func() state.CopyReport {
 				stones, err := state.HoldingTombstones(t.Context(), s.ws)
 				testkit.OK(t, err)
-				erased, err := state.MustErase(t.Context(), s.ws, stones)
+				erased, err := state.MustErase(t.Context(), s.ws, stones, p)
 				testkit.OK(t, err)
 				reports, err := Purge(t.Context(), s.ws, erased, stones, p)
 				testkit.OK(t, err)
@@ -112,6 +113,40 @@ func TestCopyOwesAFormerPicture(t *testing.T) {
 				testkit.Same(t, "a row that must go", false, row == "few002")
 			}
 		})
+	}
+}
+
+// TestCopyOwesARepost: a copy owes the row of an image that was dropped as that of a post that was taken down, only while
+// tombstones and policy refuse it.
+func TestCopyOwesARepost(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		allow  manifest.PostID
+		lifted bool
+		owes   bool
+	}{
+		{"refused", "", false, true},
+		{"the policy allows it", "few002", false, false},
+		{"the other post is back", "", true, false},
+	} {
+		s := newSite(t)
+		s.showsSame("few002", "few001")
+		s.copy("x", "parquet")
+		s.deletes("few001")
+		s.drops("few002", policy.SameAsRemoved)
+		if tt.lifted {
+			testkit.OK(t, s.ws.LiftTombstones(t.Context(), digest("a statement", ""), "few001"))
+		}
+		p := policy.Default()
+		p.Images.AllowSame = []manifest.PostID{tt.allow}
+		stones, err := state.HoldingTombstones(t.Context(), s.ws)
+		testkit.OK(t, err)
+		erased, err := state.MustErase(t.Context(), s.ws, stones, p)
+		testkit.OK(t, err)
+		testkit.Same(t, tt.name+": erased", tt.owes, erased.HasRow("few002"))
+		reports, err := Purge(t.Context(), s.ws, erased, stones, p)
+		testkit.OK(t, err)
+		testkit.Same(t, tt.name+": taken out", tt.owes, slices.Contains(find(t, reports, s.dir+"/x").Purged, "few002"))
 	}
 }
 

@@ -61,7 +61,7 @@ type Judge struct {
 
 // StoredJudge judges by the tombstones and the policy that the workspace has on record.
 func StoredJudge(ctx context.Context, ws *workspace.Workspace, now time.Time) (Judge, error) {
-	p, err := lastPolicy(ctx, ws)
+	p, err := LastPolicy(ctx, ws)
 	if err != nil {
 		return Judge{}, err
 	}
@@ -372,7 +372,7 @@ func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft
 	}
 	d := &Decisions{Results: draft.results, rows: draft.rows}
 	var err error
-	d.Gone, err = MustLeaveDataset(ctx, ws, j.Tombstones)
+	d.Gone, err = MustLeaveDataset(ctx, ws, j.Tombstones, j.Policy)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ type LastReread struct {
 // An OCRRate says how many images a second the last re-reading read.
 type OCRRate float64
 
-// A PolicyNote is the policy of the last run.
+// A PolicyNote is the policy of the last run, with the images.allow_same_as_removed of the last job.
 type PolicyNote struct{ policy.Policy }
 
 // An ApprovalNote is the approval by which the last run asked Reddit. A removal may go by it when there is no other.
@@ -140,8 +140,8 @@ func (EndedNote) key() string       { return "ended" }
 func (LiftedNote) key() string      { return "lifted" }
 func (RevocationsNote) key() string { return "revocations_serial" }
 
-// lastPolicy returns the policy that the workspace was last run under, the default one before the first run.
-func lastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
+// LastPolicy returns the policy that the workspace was last run under, the default one before the first run.
+func LastPolicy(ctx context.Context, ws *workspace.Workspace) (policy.Policy, error) {
 	text, err := ws.Meta(ctx, PolicyNote{}.key())
 	if err != nil || text == "" {
 		return policy.Default(), err

@@ -44,7 +44,7 @@ func TestNotesAreKeptApart(t *testing.T) {
 	testkit.Same(t, "last re-reading", 5, reread.Read, err)
 	rate, err := ReadNote[OCRRate](ctx, ws)
 	testkit.Same(t, "rate", OCRRate(6), rate, err)
-	p, err := lastPolicy(ctx, ws)
+	p, err := LastPolicy(ctx, ws)
 	testkit.Same(t, "policy", true, p.Text.MaskNames, err)
 	approval, err := ReadNote[ApprovalNote](ctx, ws)
 	testkit.Same(t, "approval", "7", approval.Reference, err)
@@ -71,7 +71,7 @@ func TestNotesAreKeptApart(t *testing.T) {
 		t.Errorf("a damaged note: %v", err)
 	}
 	fresh := sameImages(t, noon, "aaa1")
-	p, err = lastPolicy(ctx, fresh)
+	p, err = LastPolicy(ctx, fresh)
 	testkit.Same(t, "policy before the first run", policy.Default().Digest(), p.Digest(), err)
 	j, err := StoredJudge(ctx, ws, noon)
 	testkit.Same(t, "judge", true, j.Policy.Text.MaskNames && j.Now.Equal(noon) && len(j.Tombstones) == 0, err)

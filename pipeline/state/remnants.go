@@ -17,6 +17,7 @@ import (
 	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A Remnant is a file of a workspace that still has something of a row which must go.
@@ -54,12 +55,12 @@ func (e *Unremoved) Error() string {
 // next job that can write takes out: shards of the dataset with rows of MustLeaveDataset, and lists and results of a
 // cluster, images and texts of rows of MustErase. Strays are those of Strays. A file that cannot be read is passed
 // over.
-func Remnants(ctx context.Context, ws *workspace.Workspace, stones Holding) (unfinished, strays []Remnant, err error) {
-	erase, withheld, err := findGone(ctx, ws)
+func Remnants(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (unfinished,
+	strays []Remnant, err error) {
+	erase, withheld, err := mustGo(ctx, ws, stones, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	erase.add(stones.gone())
 	withheld.add(erase)
 	unfinished, err = unfinishedOf(ctx, ws, erase, withheld)
 	if err != nil {
@@ -128,7 +129,11 @@ func (s *Summary) FindRemnants(ctx context.Context, ws *workspace.Workspace) err
 	if err != nil {
 		return err
 	}
-	unfinished, strays, err := Remnants(ctx, ws, stones)
+	p, err := LastPolicy(ctx, ws)
+	if err != nil {
+		return err
+	}
+	unfinished, strays, err := Remnants(ctx, ws, stones, p)
 	s.Unfinished, s.Strays = Texts(unfinished), Texts(strays)
 	return err
 }

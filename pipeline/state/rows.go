@@ -35,7 +35,8 @@ type GonePost struct {
 //	                  MustLeaveDataset, and those that audits heard are gone, which leave it with the next job
 //
 // An entry whose image showed the same picture as one that was taken down is in all of them once its image was dropped.
-// It leaves them when it has another image, but for a copy that holds the former one (CopySet).
+// It leaves them when nothing refuses that picture any more, and when it has another image, but for a copy that holds
+// the former one (CopySet).
 
 // A GoneSet is one of these sets: of whole posts, and of single entries whose image was removed although the post is
 // live. The zero value has none.
@@ -116,27 +117,80 @@ func (h Holding) gone() GoneSet {
 
 // MustErase returns the rows whose content is erased: what is gone and does not wait for a confirmation, and every post
 // that has one of the tombstones, in the manifest or not.
-func MustErase(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	gone, _, err := findGone(ctx, ws) // a withheld post may come back
-	gone.add(stones.gone())
+func MustErase(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {
+	gone, _, err := mustGo(ctx, ws, stones, p) // a withheld post may come back
 	return gone, err
 }
 
-// MustEraseNow is MustErase by the workspace's own tombstones.
+// mustGo is findGone by tombstones and a policy. An image that was dropped as that of a post that was taken down is
+// gone only as long as they refuse it.
+func mustGo(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (settled, withheld GoneSet,
+	err error) {
+	settled, withheld, err = findGone(ctx, ws)
+	if err == nil {
+		err = settled.dropAllowed(ctx, ws, stones, p)
+	}
+	settled.add(stones.gone())
+	return settled, withheld, err
+}
+
+// dropAllowed takes out the entries whose image was dropped as that of a post that was taken down, and is that of none
+// by these tombstones, or is allowed by this policy: the next run fetches it again. Where nothing tells which image it
+// was, it stays gone until then.
+func (g GoneSet) dropAllowed(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) error {
+	same := map[manifest.Key]bool{}
+	for row, why := range g.Entries {
+		if why.Reason == policy.SameAsRemoved {
+			key, err := manifest.ParseKey(row)
+			if err != nil {
+				return err
+			}
+			same[key] = true
+		}
+	}
+	if len(same) == 0 {
+		return nil
+	}
+	removed, err := FindRemovedPictures(ctx, ws, stones)
+	if err != nil {
+		return err
+	}
+	erased, err := ws.ErasedImages(ctx)
+	if err != nil {
+		return err
+	}
+	known, refused := map[manifest.Key]bool{}, map[manifest.Key]bool{}
+	for _, e := range erased {
+		known[e.Key] = true
+		refused[e.Key] = refused[e.Key] || removed.Refuses(p, e.ID, workspace.Image{OriginalSHA256: e.File,
+			SHA256: e.Stripped, PixelsSHA256: e.Pixels}) != nil
+	}
+	for k := range same {
+		if known[k] && !refused[k] {
+			delete(g.Entries, k.String())
+		}
+	}
+	return nil
+}
+
+// MustEraseNow is MustErase by the workspace's own tombstones and the policy of its last run.
 func MustEraseNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	stones, err := HoldingTombstones(ctx, ws)
 	if err != nil {
 		return GoneSet{}, err
 	}
-	return MustErase(ctx, ws, stones)
+	p, err := LastPolicy(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	return MustErase(ctx, ws, stones, p)
 }
 
 // MustLeaveDataset returns the rows that the dataset must not have: those of MustErase, and what waits for a
 // confirmation.
-func MustLeaveDataset(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	gone, withheld, err := findGone(ctx, ws)
+func MustLeaveDataset(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {
+	gone, withheld, err := mustGo(ctx, ws, stones, p)
 	gone.add(withheld)
-	gone.add(stones.gone())
 	return gone, err
 }
 
@@ -195,9 +249,13 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 }
 
 // MustHide returns the rows of which nothing is shown or handed out, where these tombstones hold: those of
-// MustLeaveDataset, and those of Heard.
+// MustLeaveDataset by the policy of the last run, and those of Heard.
 func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	hidden, err := MustLeaveDataset(ctx, ws, stones)
+	p, err := LastPolicy(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	hidden, err := MustLeaveDataset(ctx, ws, stones, p)
 	if err != nil {
 		return GoneSet{}, err
 	}
@@ -268,11 +326,11 @@ func MustLeaveCopiesNow(ctx context.Context, ws *workspace.Workspace) (CopySet, 
 	if err != nil {
 		return CopySet{}, err
 	}
-	p, err := lastPolicy(ctx, ws)
+	p, err := LastPolicy(ctx, ws)
 	if err != nil {
 		return CopySet{}, err
 	}
-	erased, err := MustErase(ctx, ws, stones)
+	erased, err := MustErase(ctx, ws, stones, p)
 	if err != nil {
 		return CopySet{}, err
 	}
