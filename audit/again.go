@@ -10,7 +10,6 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // maxLooks is how often an audit looks while a command changes the workspace.
@@ -22,7 +21,8 @@ const maxLooks = 3
 //
 // A command may change the workspace meanwhile: then records and files are of two moments, and what does not fit
 // together is nobody's fault. An audit during which the seal changed, or that finds something where there is no seal,
-// looks again, and does not ask Reddit twice. What two looks in a row did not both find is open.
+// looks again, and asks Reddit a second time only about posts of which that command was answered something else. What
+// two looks in a row did not both find is open.
 func Audit(ctx context.Context, c Config) (Report, error) {
 	var last *audit // the look before
 	moved := false
@@ -58,9 +58,11 @@ func lookOnce(ctx context.Context, c Config, earlier *audit) (*audit, error) {
 	}
 	a := newAudit(c)
 	if earlier != nil {
-		a.answers = map[manifest.PostID]*policy.Verdict{}
+		a.answers = map[manifest.PostID]liveAnswer{}
 		for _, e := range earlier.order {
-			a.answers[e.ID] = e.live
+			if e.live != nil {
+				a.answers[e.ID] = liveAnswer{e.live, e.liveAt}
+			}
 		}
 		a.told = maps.Clone(earlier.told)
 	}

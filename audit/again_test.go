@@ -9,7 +9,9 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A writer changes a workspace while it is audited: it removes posts, each in two steps.
@@ -124,4 +126,48 @@ func TestAuditOfAWorkspaceThatIsReplaced(t *testing.T) {
 		t.Errorf("%v, %q, opened %d times", err, r.Verdict, opened)
 	}
 	p.close()
+}
+
+// TestAnswersOfAnEarlierLook: what an earlier look was answered is of that time, also in the log. Where a job was
+// answered something else since, Reddit is asked again, and what is on record of the older answer is taken back.
+func TestAnswersOfAnEarlierLook(t *testing.T) {
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	later, last := first.Add(time.Hour), first.Add(2*time.Hour)
+	deleted, live := &policy.Verdict{State: manifest.StateDeleted}, &policy.Verdict{State: manifest.StateLive}
+	for _, tt := range []struct {
+		name    string
+		checked *time.Time // by the workspace, which has it as live
+		known   liveAnswer
+		told    *reddit.Post
+		want    bool
+	}{
+		{"nobody was answered since", &first, liveAnswer{deleted, first}, nil, false},
+		{"never asked by a job", nil, liveAnswer{deleted, first}, nil, false},
+		{"another answer since", &later, liveAnswer{deleted, first}, nil, true},
+		{"the same since", &later, liveAnswer{live, first}, nil, false},
+		{"the same since, perhaps with an image", &later, liveAnswer{live, first}, &reddit.Post{}, true},
+	} {
+		a := newAudit(Config{Policy: policy.Default()})
+		e := a.post("p1")
+		e.State, e.Checked = manifest.StateLive, tt.checked
+		if tt.told != nil {
+			a.told["p1"] = tt.told
+		}
+		testkit.Same(t, tt.name, tt.want, a.contradicted(e, tt.known))
+	}
+
+	a := newAudit(Config{Policy: policy.Default()})
+	a.report.Time = last
+	e := a.post("p1")
+	e.State, e.Checked, e.live, e.liveAt = manifest.StateLive, &first, deleted, first
+	a.decidePost(e, past{})
+	a.report.Posts = append(a.report.Posts, &e.AuditedPost)
+	records := a.report.Records("")
+	testkit.Same(t, "when it was answered, in the log", first, records[0].Time)
+
+	b := newAudit(Config{Policy: policy.Default()})
+	b.removals.Add(records[0])
+	b.post("p1").askedLive = later.Unix()
+	testkit.OK(t, b.readHeard(t.Context()))
+	testkit.Same(t, "what counts of it after a later answer", 0, len(b.removals.Heard))
 }

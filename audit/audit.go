@@ -293,24 +293,24 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
-	sources    map[manifest.Key]string             // where the stored images of the posts in told came from
-	goneImages map[manifest.Key]lostImage          // images that were removed from posts that stay, or are withheld
-	removed    map[string]*evidence                // on their entries, by row
-	told       map[manifest.PostID]*reddit.Post    // answers of this audit that can remove images of posts that stay
-	removals   *auditlog.Removals                  // what the log has of them
-	erased     []workspace.ErasedImage             // what the workspace has of them
-	former     map[string]*evidence                // by entry that has another picture: on one that was removed from it
-	copies     map[string]auditlog.Event           // by the digest of their path: those that no record closed
-	foreign    []string                            // what state.db has that this program does not make
-	audited    auditlog.Event                      // the last audit on record; none if a run or a purge was since
-	lost       int64                               // until when answers may be missing from the log, in Unix seconds
-	sealed     bool                                // no run is at work on the workspace, and the last one ended well
-	seal       string                              // of the workspace when the look began; "" for none
-	moved      bool                                // it has another one since
-	answers    map[manifest.PostID]*policy.Verdict // of Reddit, which an earlier look asked for; nil for none
-	unwrote    bool                                // the workspace knows that rows are missing in its dataset
-	began      bool                                // the last job in the log has no end there
-	cutOff     bool                                // a job that did not end well followed the last export, by the log
+	sources    map[manifest.Key]string          // where the stored images of the posts in told came from
+	goneImages map[manifest.Key]lostImage       // images that were removed from posts that stay, or are withheld
+	removed    map[string]*evidence             // on their entries, by row
+	told       map[manifest.PostID]*reddit.Post // answers of this audit that can remove images of posts that stay
+	removals   *auditlog.Removals               // what the log has of them
+	erased     []workspace.ErasedImage          // what the workspace has of them
+	former     map[string]*evidence             // by entry that has another picture: on one that was removed from it
+	copies     map[string]auditlog.Event        // by the digest of their path: those that no record closed
+	foreign    []string                         // what state.db has that this program does not make
+	audited    auditlog.Event                   // the last audit on record; none if a run or a purge was since
+	lost       int64                            // until when answers may be missing from the log, in Unix seconds
+	sealed     bool                             // no run is at work on the workspace, and the last one ended well
+	seal       string                           // of the workspace when the look began; "" for none
+	moved      bool                             // it has another one since
+	answers    map[manifest.PostID]liveAnswer   // of Reddit, which an earlier look asked for; nil for none
+	unwrote    bool                             // the workspace knows that rows are missing in its dataset
+	began      bool                             // the last job in the log has no end there
+	cutOff     bool                             // a job that did not end well followed the last export, by the log
 	lookedAt   atomic.Int64
 	hasID      atomic.Bool // a table has the column that the auditor names as that of the ids
 	hasPHash   atomic.Bool // and as that of the hashes
@@ -419,6 +419,18 @@ func (a *audit) note(format string, args ...any) {
 // unreachable is why a live audit that was cut off has no verdict on a post.
 const unreachable manifest.Reason = "unreachable"
 
+// A liveAnswer is what Reddit answered an audit about a post.
+type liveAnswer struct {
+	*policy.Verdict
+	at time.Time // when the look began that asked
+}
+
+// contradicted reports whether a job was answered something else about the post since an earlier look asked, or may
+// have been about an image of it.
+func (a *audit) contradicted(e *evidence, known liveAnswer) bool {
+	return e.Checked != nil && e.Checked.After(known.at) && (e.State != known.State || a.told[e.ID] != nil)
+}
+
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
@@ -426,8 +438,8 @@ func (a *audit) askLive(ctx context.Context) error {
 	posts := func(yield func(*evidence, error) bool) {
 		for i := 0; i < len(a.order); i++ {
 			e := a.order[i]
-			if known := a.answers[e.ID]; known != nil {
-				e.live = known
+			if known, asked := a.answers[e.ID]; asked && !a.contradicted(e, known) {
+				e.live, e.liveAt = known.Verdict, known.at
 			} else if !yield(e, nil) {
 				return
 			}
@@ -438,7 +450,8 @@ func (a *audit) askLive(ctx context.Context) error {
 		Pause: a.Policy.Reddit.SecondLookAfter,
 		Log:   a.Log, OnWait: a.OnWait, Record: func(_ context.Context, heard []sweep.Heard[*evidence]) error {
 			for i, h := range heard {
-				h.Post.live, heard[i].Again = new(h.Verdict), h.Absent
+				h.Post.live, h.Post.liveAt, heard[i].Again = new(h.Verdict), a.report.Time, h.Absent
+				delete(a.told, h.Post.ID)
 				if h.Found != nil && !h.Verdict.State.Gone() &&
 					(lacking[h.Post.ID] || a.mayLackImages(h.Found)) {
 					a.told[h.Post.ID] = h.Found

@@ -43,7 +43,8 @@ type evidence struct {
 	heldLive  *time.Time           // likewise, when the holder's jobs saw it live last
 	// this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	live    *policy.Verdict
-	content *known // of its entries
+	liveAt  time.Time // when the look began that asked for it
+	content *known    // of its entries
 }
 
 // past is what workspace and log say of a post beside its last state: nothing, of most.
@@ -106,7 +107,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	} else if e.live != nil {
 		s.State, s.Reason, s.Because, s.Withheld, e.Checked = e.live.State, e.live.Reason, "live",
 			e.many && e.live.State.Gone(),
-			moment(a.report.Time)
+			moment(e.liveAt)
 		by = redditSays
 		if s.State == manifest.StateLive {
 			e.LastLive, s.takenBack = e.Checked, heard.State.Gone()
@@ -356,8 +357,13 @@ func (a *audit) readLog(ctx context.Context) error {
 	return a.readPending(ctx, l.Size())
 }
 
-// readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written.
+// readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written. What
+// a job was answered since counts instead: an audit that lasts is recorded after that.
 func (a *audit) readHeard(ctx context.Context) error {
+	maps.DeleteFunc(a.removals.Heard, func(id manifest.PostID, h auditlog.HeardPost) bool {
+		e := a.posts[id]
+		return e != nil && e.askedLive > h.At.Unix()
+	})
 	if a.Workspace == nil {
 		return nil
 	}
@@ -515,25 +521,32 @@ func auditVerdict(v Verdict) string { return strings.ReplaceAll(strings.ToLower(
 // which Reddit's answers in it alone say that they are gone, so that the next audit knows them without asking; and
 // before them the posts of which, or of whose images, an earlier audit said so, and which are live.
 func (r Report) Records(digest string) (events []auditlog.Event) {
-	heard := map[int][]auditlog.Post{} // by image
+	type answer struct {
+		image int
+		at    time.Time
+	}
+	heard := map[answer][]auditlog.Post{}
 	for _, p := range r.Posts {
 		// What an earlier audit said of the images of such a post is taken back with it, so it is said again below.
 		if p.MustGo && p.Because == "live" || p.takenBack {
-			heard[0] = append(heard[0], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
+			by := answer{0, *p.Checked}
+			heard[by] = append(heard[by], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(p.Reason)})
 		}
 	}
 	for _, p := range r.Posts {
 		for _, img := range p.Images {
 			if img.MustGo && (img.Because == "live" || img.Because == "log" && p.takenBack) {
-				heard[img.number] = append(heard[img.number], auditlog.Post{ID: p.ID, State: p.State,
-					Reason: auditlog.Word(img.Reason)})
+				by := answer{img.number, *p.Checked}
+				heard[by] = append(heard[by], auditlog.Post{ID: p.ID, State: p.State, Reason: auditlog.Word(img.Reason)})
 			}
 		}
 	}
 	e := auditlog.Event{Kind: auditlog.Audit, Verdict: auditVerdict(r.Verdict), SHA256: digest, CutOff: r.cutOff()}
-	for _, image := range slices.Sorted(maps.Keys(heard)) {
-		for posts := range slices.Chunk(heard[image], auditlog.MaxPosts) {
-			e.Image, e.Posts = image, posts
+	for _, by := range slices.SortedFunc(maps.Keys(heard), func(x, y answer) int {
+		return cmp.Or(cmp.Compare(x.image, y.image), x.at.Compare(y.at))
+	}) {
+		for posts := range slices.Chunk(heard[by], auditlog.MaxPosts) {
+			e.Image, e.Time, e.Posts = by.image, by.at, posts
 			events = append(events, e)
 		}
 	}

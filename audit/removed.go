@@ -212,7 +212,7 @@ func (a *audit) findAnswered(ctx context.Context) error {
 			return
 		}
 		if why, left := a.leftNow(k); left {
-			a.goneImages[k] = lostImage{reason: why, because: "live", said: redditSays, since: a.report.Time}
+			a.goneImages[k] = lostImage{reason: why, because: "live", said: redditSays, since: a.post(k.ID).liveAt}
 		}
 	}
 	for id := range a.told {

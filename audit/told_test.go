@@ -78,7 +78,8 @@ func TestDueByTheHolder(t *testing.T) {
 			a := newAudit(Config{Policy: policy.Default()})
 			a.report.Time = held.Add(c.age)
 			e := a.post("p1")
-			e.State, e.LastLive, e.Checked, e.heldLive, e.live = manifest.StateLive, c.held, c.held, c.held, live
+			e.State, e.LastLive, e.Checked, e.heldLive = manifest.StateLive, c.held, c.held, c.held
+			e.live, e.liveAt = live, a.report.Time
 			a.decidePost(e, past{})
 			a.holdsRow(e, false)
 			a.tellRows()

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -64,8 +65,8 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, rec
 	return ws.Note(ctx, records...)
 }
 
-// NoteAudit notes what an audit heard by its records: posts and images that are gone, and posts of which an earlier
-// audit said so and which are live.
+// NoteAudit notes what an audit heard by its records, at their time where they have one: posts and images that are gone,
+// and posts of which an earlier audit said so and which are live.
 func NoteAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {
@@ -76,7 +77,7 @@ func NoteAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, recor
 	}
 	changed, heard := false, auditlog.Heard(note)
 	for _, e := range records {
-		heard.Hear(e, at)
+		heard.Hear(e, cmp.Or(e.Time, at))
 		changed = changed || len(e.Posts) > 0
 	}
 	heard.DropBack()
