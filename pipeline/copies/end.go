@@ -33,6 +33,11 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 			id := dataset.PostOf(row)
 			all.Posts[id] = state.GonePost{ID: id}
 		}
+		// A run can begin the workspace anew before one that is out of reach is back.
+		c.Ended = true
+		if err := ws.SetCopy(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	// As a purge of every post, with all that it looks at: files that somebody changed or added are not ours to delete.
 	purged, err := Purge(ctx, ws, all, nil, policy.Policy{})

@@ -302,10 +302,13 @@ type CopySet struct {
 }
 
 // In returns the rows that one copy must lose: also those in which it holds a picture that its entry has no more, which
-// was removed from its post or is that of a post that was taken down.
+// was removed from its post or is that of a post that was taken down; and all, where its workspace was ended since.
 func (s CopySet) In(c workspace.Copy) GoneSet {
 	gone := newGoneSet()
 	gone.add(s.GoneSet)
+	if c.Ended {
+		gone.add(unasked(c.Rows))
+	}
 	for row, was := range c.Former {
 		id := dataset.PostOf(row)
 		why := was.Left
@@ -371,12 +374,17 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 	if err == nil && ended.At.IsZero() {
 		rows, err = ws.Left(ctx, rows)
 	}
-	unasked := newGoneSet()
-	for _, row := range rows {
-		unasked.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
-	}
-	set.add(unasked)
+	set.add(unasked(rows))
 	return set, err
+}
+
+// unasked are rows about whose posts nobody asks any more.
+func unasked(rows []string) GoneSet {
+	gone := newGoneSet()
+	for _, row := range rows {
+		gone.Entries[row] = GonePost{ID: dataset.PostOf(row), State: manifest.StateUnavailable, Reason: LeftManifest}
+	}
+	return gone
 }
 
 // heldRows are the rows of posts that the policy does not allow which are not in the dataset any more.

@@ -572,6 +572,8 @@ type Copy struct {
 	Taken int `json:"taken,omitempty"`
 	// Was is what a closed copy had: somebody can put it back.
 	Was *ClosedCopy `json:"was,omitempty"`
+	// Ended says that it must lose all its rows: it was made before the workspace was ended, also where that began anew.
+	Ended bool `json:"ended,omitempty"`
 	// Former are pictures that it holds in rows of entries which have another one by now.
 	Former map[string]Former `json:"former,omitempty"`
 }
