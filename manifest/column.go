@@ -180,8 +180,13 @@ func (d *decoder) values(c int, cells []Cell) []string {
 		if text == "" && !cell.IsList && len(parts) == 1 { // an empty cell
 			return nil
 		}
-		if text == "" && (column.Type != TypeText || !cell.IsList) {
-			text = NoValue
+		if text == "" && (column.Type != TypeText || !cell.IsList) { // no value, as null in a list of JSON
+			hint := `take out the separator too many; type = "text" without list = true keeps such a cell as it stands`
+			if cell.IsList {
+				hint = "leave the item out, or write null in place of the whole list"
+			}
+			d.report(i, fmt.Sprintf("the list of column %s has an empty item", column.Name), hint)
+			return nil
 		}
 		values = append(values, strings.Clone(text))
 	}

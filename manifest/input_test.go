@@ -222,11 +222,14 @@ func TestColumns(t *testing.T) {
 	}
 	const inList = "the list of column c holds something other than values"
 	for bad, want := range map[string]string{`[[1]]`: inList, `[null]`: inList, `{"a":1}`: "column c wants",
-		`["x"]`: ""} {
+		`[1,""]`: "the list of column c has an empty item", `["x"]`: ""} {
 		r, err := release(t, lists, `{"id":"abc","c":`+bad+`}`)
 		_, err = entries(t, r, err)
 		wantPlaces(t, bad, err, "a.jsonl:1:17 "+want)
 	}
+	r, err = release(t, strings.Replace(lists, "jsonl", "csv", 1), "id,c\nabc,1|2\nabd,1||2\n")
+	_, err = entries(t, r, err)
+	wantPlaces(t, "a gap", err, "a.csv:3:5 the list of column c has an empty item")
 	for toml, want := range map[string]string{
 		"[[column]]\nname = \"c\"\ntype = \"word\"\n":                                          "release.toml:4:1 column c has type",
 		"[[column]]\nname = \"sha256\"\ntype = \"text\"\n":                                     `release.toml:4:1 column name "sha256" is taken`,

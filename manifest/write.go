@@ -48,7 +48,7 @@ func (m *Writer) Write(e Entry) {
 			row = append(row, strings.Join(c.Codes(e.Labels[i]), m.sign))
 		}
 		for _, values := range e.Values {
-			row = append(row, strings.ReplaceAll(strings.Join(values, m.sign), NoValue, ""))
+			row = append(row, strings.Join(values, m.sign))
 		}
 		_ = m.table.Write(row)
 		return

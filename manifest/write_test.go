@@ -23,19 +23,39 @@ func TestWriterLines(t *testing.T) {
 	}
 }
 
-// TestListGaps keeps the place of an empty part of a list, and refuses a NUL, which stands for no value.
+// TestListGaps: an empty item of a list is refused, in a cell of CSV as in a list of JSON, where an empty text of a list
+// of texts is one. So is a NUL, which stands for no value.
 func TestListGaps(t *testing.T) {
-	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", Type: TypeInteger, List: true}}}},
-		passed: []int{0}, zones: []*time.Location{nil}}
+	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", List: true}}}}, passed: []int{0},
+		zones: []*time.Location{nil}}
 	d.separator = "|"
-	if diff := cmp.Diff([]string{"1", NoValue, "3"}, d.values(0, []Cell{text("1||3")})); diff != "" {
-		t.Errorf("values (-want +got):\n%s", diff)
-	}
-	d.Schema.Columns[0].Type = TypeText
 	said := ""
 	d.report = func(_ int, what, _ string) { said = what }
-	if got := d.values(0, []Cell{text("a|\x00")}); got != nil || !strings.Contains(said, "NUL") {
-		t.Errorf("a NUL is taken as %q, and told as %q", got, said)
+	list := func(items ...string) Cell { return Cell{IsList: true, List: items} }
+	const empty = "the list of column n has an empty item"
+	for _, test := range []struct {
+		kind ColumnType
+		cell Cell
+		want []string
+		said string
+	}{
+		{TypeInteger, text("1|3"), []string{"1", "3"}, ""},
+		{TypeInteger, text("1||3"), nil, empty},
+		{TypeInteger, text("1|3|"), nil, empty},
+		{TypeInteger, list("1", "", "3"), nil, empty},
+		{TypeInteger, list(), []string{}, ""},
+		{TypeText, text("a|b"), []string{"a", "b"}, ""},
+		{TypeText, text("a||b"), nil, empty},
+		{TypeText, text("|a"), nil, empty},
+		{TypeText, text(""), nil, ""},
+		{TypeText, list("a", "", "b"), []string{"a", "", "b"}, ""},
+		{TypeText, text("a|\x00"), nil, "a value of column n has a NUL character"},
+	} {
+		d.Schema.Columns[0].Type, said = test.kind, ""
+		got := d.values(0, []Cell{test.cell})
+		if diff := cmp.Diff(test.want, got); diff != "" || said != test.said {
+			t.Errorf("%s %+v: told %q, want %q; values (-want +got):\n%s", test.kind, test.cell, said, test.said, diff)
+		}
 	}
 }
 
