@@ -319,6 +319,35 @@ func TestCompareTypes(t *testing.T) {
 		"notes: its Parquet type, map, is not read"}, report.Summary.NotCompared)
 }
 
+// TestCompareGaps: the lists of the rows about an image are compared with the places that have no value.
+func TestCompareGaps(t *testing.T) {
+	schema := manifest.Schema{Name: "t", Many: true, Columns: []manifest.Column{{Name: "rater", Type: manifest.TypeText},
+		{Name: "score", Type: manifest.TypeInteger}}}.Joined()
+	side := func(raters, scores []string) string {
+		return writeSide(t, schema, "", map[string][]dataset.Row{"train": {diffRow("a", "",
+			func(r *dataset.Row) { r.Labels, r.Values = nil, [][]string{raters, scores} })}}, nil)
+	}
+	none := manifest.NoValue
+	older := side([]string{"ann", none, "ben"}, []string{none, "2", none})
+	for _, test := range []struct {
+		newer string
+		want  map[string]LabelChange
+	}{
+		{side([]string{"ann", none, "ben"}, []string{none, "2", none}), nil},
+		{side([]string{"ann", "ben", none}, []string{none, "2", none}),
+			map[string]LabelChange{"rater": {[]string{"ann", "", "ben"}, []string{"ann", "ben", ""}}}},
+		{side([]string{"ann", "", "ben"}, []string{none, "2", "3"}), map[string]LabelChange{
+			"rater": {[]string{"ann", "", "ben"}, []string{"ann", "", "ben"}}, "score": {[]string{"", "2", ""},
+				[]string{"", "2", "3"}}}},
+	} {
+		d, changes := compared(t, older, test.newer)
+		testkit.Same(t, "labels", test.want, changes["a"].Labels)
+		if d.Changed != (test.want != nil) {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
 func TestCompareRefuses(t *testing.T) {
 	good := writeSide(t, diffSchema(), "", map[string][]dataset.Row{"train": {diffRow("a", "", nil)}}, nil)
 	more := diffSchema()

@@ -74,7 +74,7 @@ func openTable(path string) (*table, error) {
 			t.provenance[key] = kv.Value
 		}
 	}
-	t.reader, err = f.Cells(nil)
+	t.reader, err = f.Cells()
 	if err != nil {
 		return nil, err
 	}

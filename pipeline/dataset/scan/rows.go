@@ -18,7 +18,7 @@ import (
 
 // What is taken of a cell. A million posts with labels need far less.
 const (
-	maxCellBytes = 64 << 10 // a text; the longest line of a CSV manifest has as much
+	maxCellBytes = 1 << 20 // a text; the longest record of a JSON manifest has as much
 	maxListItems = 10_000
 )
 
@@ -36,11 +36,14 @@ func OpenManifest(path string, want []string) (manifest.RowReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Cells(want)
+	return f.cells(want, false)
 }
 
-// Cells reads a file of OpenFile as OpenManifest does. What it returns closes the file, and so does an error.
-func (f *File) Cells(want []string) (manifest.RowReader, error) {
+// Cells reads all columns of a file of OpenFile as OpenManifest does, and a list as a dataset has it of the rows about an
+// image: of any length, with manifest.NoValue for a null. What it returns closes the file, and so does an error.
+func (f *File) Cells() (manifest.RowReader, error) { return f.cells(nil, true) }
+
+func (f *File) cells(want []string, joined bool) (manifest.RowReader, error) {
 	f.guard.most = mostOfTable
 	t, features := &table{File: f}, f.Features()
 	for _, c := range f.Columns {
@@ -48,7 +51,7 @@ func (f *File) Cells(want []string) (manifest.RowReader, error) {
 			continue
 		}
 		if text := c.text; text != nil && (want == nil || slices.Contains(want, c.Top)) {
-			t.columns = append(t.columns, textColumn{f.read(c), len(t.row), features[c.Top].Labels()})
+			t.columns = append(t.columns, textColumn{f.read(c), len(t.row), features[c.Top].Labels(), joined})
 		}
 		// Every column has its place among the cells, also those that are not read.
 		t.names, t.row = append(t.names, c.Top), append(t.row, manifest.Cell{Null: true})
@@ -75,6 +78,8 @@ type textColumn struct {
 	*cursor
 	at     int      // its place in a row
 	labels []string // the names of its numbers; nil for none
+	// A list is that of the rows about an image: of any length, and a null in it is a manifest.NoValue.
+	joined bool
 }
 
 // Close closes the file.
@@ -267,10 +272,13 @@ func (c *textColumn) take(cell *manifest.Cell, v parquet.Value) (fault string) {
 	case level == empty && c.list:
 		cell.List = []string{}
 		return ""
-	case v.IsNull():
+	case v.IsNull() && !c.joined:
 		return "is a list with a null in it"
-	case len(cell.List) == maxListItems:
+	case len(cell.List) == maxListItems && !c.joined:
 		return fmt.Sprintf("is a list of more than %d items", maxListItems)
+	case v.IsNull():
+		cell.List = append(cell.List, manifest.NoValue)
+		return ""
 	}
 	text, fault := c.text(v)
 	switch {

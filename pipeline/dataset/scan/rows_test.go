@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -243,6 +244,31 @@ func TestOpenManifestMemory(t *testing.T) {
 		if wanted := name == "id" || name == "text3"; got.Rows[0][i].Null == wanted || len(got.Columns) != 10 {
 			t.Errorf("column %s of %d: %.40v", name, len(got.Columns), got.Rows[0][i])
 		}
+	}
+}
+
+// TestCells: of the rows about an image a dataset has lists of any length, in which one without a value is null. A text
+// can be as long as a manifest has it.
+func TestCells(t *testing.T) {
+	long := strings.Repeat("x", maxCellBytes)
+	path := filepath.Join(t.TempDir(), "d.parquet")
+	var none []struct{}
+	duckdb.Query(t, &none, `COPY (SELECT ['a', NULL, ''] AS tags, [NULL]::INT[] AS one, []::INT[] AS empty, NULL::INT[] AS
+		nothing, range(`+strconv.Itoa(maxListItems+1)+`) AS many, repeat('x', `+strconv.Itoa(maxCellBytes)+`) AS words) TO `+
+		duckdb.Quote(path)+` (FORMAT parquet)`)
+	f, err := OpenFile(path)
+	testkit.OK(t, err)
+	r, err := f.Cells()
+	testkit.OK(t, err)
+	defer r.Close()
+	cells, err := r.Next()
+	testkit.OK(t, err)
+	if n := len(cells[4].List); n != maxListItems+1 {
+		t.Errorf("the long list is read with %d items", n)
+	}
+	want := []manifest.Cell{list("a", manifest.NoValue, ""), list(manifest.NoValue), list(), {IsList: true, Null: true}}
+	if diff := cmp.Diff(want, cells[:4], exported); diff != "" || cells[5].Text != long {
+		t.Errorf("a text of %d bytes (-want +got):\n%s", len(cells[5].Text), diff)
 	}
 }
 
