@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"iter"
@@ -301,6 +302,25 @@ func valueText(t manifest.ColumnType, v parquet.Value) string {
 		return time.UnixMilli(v.Int64()).UTC().Format(manifest.TimeForm)
 	}
 	return string(v.ByteArray())
+}
+
+// AsRead gives what a reader of the dataset finds for the entries of a release with that schema (Schema.Joined): the
+// columns, as a file without rows has them, and what gives the cells of an entry in them, of the id first.
+func AsRead(s manifest.Schema) (*scan.File, func(manifest.Entry) []manifest.Cell, error) {
+	id := columnsOf(Parquet, false)[:1]
+	var empty bytes.Buffer
+	_, err := writeParquet(&empty, s, Provenance{}, layout{columns: id}, func(func(Row, error) bool) {})
+	if err != nil {
+		return nil, nil, fmt.Errorf("write parquet: %w", err)
+	}
+	f, err := scan.Open(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the parquet that was written: %w", err)
+	}
+	cells := f.AsRead()
+	return f, func(e manifest.Entry) []manifest.Cell {
+		return cells(appendRow(nil, s, id, &Row{ID: e.Key.String(), Labels: e.Labels, Values: e.Values}))
+	}, nil
 }
 
 func columnAfter(row parquet.Row) int {

@@ -120,8 +120,9 @@ func Compare(ctx context.Context, older, newer string, hides func(file, row stri
 	c := comparison{hides: hides, ids: map[string]known{}, waiting: map[string]row{}, changed: map[int32]Change{},
 		outcomes: map[int32]Change{},
 		met:      map[state.Conclusion]*state.Conclusion{}, why: map[[5]string]int{}, report: Report{Changes: []Change{}}}
+	releases := isRelease(older) && isRelease(newer)
 	for i, name := range [2]string{older, newer} {
-		s, err := openSide(ctx, name)
+		s, err := openSide(ctx, name, !releases)
 		if err != nil {
 			return Report{}, err
 		}
@@ -321,11 +322,28 @@ func (c *comparison) sameLabels(column string, old, now []string) bool {
 	if (old == nil) != (now == nil) {
 		return false
 	}
+	values := [2]*[]string{&old, &now}
+	for i, s := range c.sides {
+		names, other := s.table.names[column], c.sides[1-i].table
+		// A dataset of another program may have codes, and no names of numbers.
+		if names != nil && len(other.features[column].Labels()) == 0 {
+			*values[1-i] = named(*values[1-i], names)
+		}
+	}
 	isSet := func(s *side) bool { return len(s.table.features[column].Labels()) > 0 && !s.table.ordered }
 	if isSet(c.sides[before]) && isSet(c.sides[after]) {
 		old, now = slices.Sorted(slices.Values(old)), slices.Sorted(slices.Values(now))
 	}
 	return slices.Equal(old, now)
+}
+
+// named gives labels by their names where they are codes.
+func named(list []string, names map[string]string) []string {
+	out := slices.Clone(list)
+	for i, code := range out {
+		out[i] = cmp.Or(names[code], code)
+	}
+	return out
 }
 
 func (c *comparison) both(column string) bool {

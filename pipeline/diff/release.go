@@ -7,11 +7,13 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"rehydrate/internal/userfile"
 	"rehydrate/labels"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/dataset/scan"
 	"rehydrate/pipeline/state"
 	"rehydrate/policy"
@@ -24,9 +26,10 @@ func isRelease(folder string) bool {
 }
 
 // openRelease opens a release as a table: a row for each image, with its split, labels and columns; of several rows
-// about one image the lists of what they say, as in a dataset. It has no images and no texts. The release is checked
-// first, so that its rows cannot fail.
-func openRelease(ctx context.Context, folder string) (*table, error) {
+// about one image the lists of what they say, as in a dataset. It has no images and no texts. Beside a dataset, types,
+// labels and values are those that a run writes of the release. The release is checked first, so that its rows cannot
+// fail.
+func openRelease(ctx context.Context, folder string, besideDataset bool) (*table, error) {
 	r, err := manifest.Open(folder, manifest.Options{OpenParquet: scan.OpenManifest})
 	if err == nil {
 		_, err = r.Check(ctx)
@@ -34,9 +37,8 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 	if err != nil {
 		return nil, userfile.Faulty(err)
 	}
-	t := &table{path: folder, isRelease: true, ordered: r.Schema.Many, has: map[string]bool{}, features: map[string]scan.Feature{},
-		types: map[string]string{}, provenance: map[string]string{"release": r.Name, "version": r.Version,
-			"manifest_digest": r.ManifestDigest}}
+	t := &table{path: folder, isRelease: true, ordered: r.Schema.Many, has: map[string]bool{},
+		provenance: map[string]string{"release": r.Name, "manifest_digest": r.ManifestDigest}}
 	t.gone, err = tombstones(r)
 	if err != nil {
 		return nil, err
@@ -50,9 +52,59 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 		t.besides["tombstones: "+string(id)] = string(why.Outcome)
 	}
 	t.standard = map[string]*string{"id": &t.last.id, "split": &t.last.split}
-	t.columns = []string{"id", "split"}
+	schema := r.Schema.Joined()
+	for _, c := range schema.Categories {
+		t.labels = append(t.labels, c.Name)
+	}
+	for _, c := range schema.Columns {
+		t.labels = append(t.labels, c.Name)
+	}
+	rows := &entryReader{columns: slices.Concat([]string{"split", "id"}, t.labels)}
+	if besideDataset {
+		err = t.asDataset(r, rows)
+	} else {
+		t.asRelease(r, rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare %s: %w", folder, err)
+	}
+	t.columns = rows.columns
+	for _, name := range t.columns {
+		t.has[name] = true
+	}
+	rows.next, rows.stop = iter.Pull2(labels.Images(r.Schema, r.Entries(ctx)))
+	t.reader = rows
+	return t, nil
+}
+
+// asDataset has a release be compared by what a run writes of it.
+func (t *table) asDataset(r *manifest.Release, rows *entryReader) error {
+	file, cells, err := dataset.AsRead(r.Schema.Joined())
+	if err != nil {
+		return err
+	}
+	rows.cells, t.features, t.types = cells, file.Features(), typesOf(file)
+	t.provenance["release_version"], t.provenance["release_digest"] = r.Version, r.Digest
+	if policyDigest := t.besides["policy_digest"]; policyDigest != "" {
+		t.provenance["policy_digest"] = policyDigest
+	}
+	t.names = map[string]map[string]string{}
 	for _, c := range r.Schema.Categories {
-		t.columns, t.types[c.Name] = append(t.columns, c.Name), string(c.Kind)
+		t.names[c.Name] = map[string]string{}
+		for _, l := range c.Labels {
+			t.names[c.Name][l.Code] = l.Name
+		}
+	}
+	return nil
+}
+
+// asRelease has a release be compared by its own words, labels by their codes.
+func (t *table) asRelease(r *manifest.Release, rows *entryReader) {
+	schema := r.Schema.Joined()
+	t.provenance["version"] = r.Version
+	t.features, t.types = map[string]scan.Feature{}, map[string]string{}
+	for i, c := range schema.Categories {
+		t.types[c.Name] = string(r.Schema.Categories[i].Kind)
 		if r.Schema.Many {
 			t.types[c.Name] = "list of " + t.types[c.Name]
 		}
@@ -67,17 +119,22 @@ func openRelease(ctx context.Context, folder string) (*table, error) {
 			t.types[name] = "text"
 		}
 	}
-	for _, c := range r.Schema.Joined().Columns {
-		t.columns, t.types[c.Name] = append(t.columns, c.Name), c.String()
+	for _, c := range schema.Columns {
+		t.types[c.Name] = c.String()
 	}
-	for _, name := range t.columns {
-		t.has[name] = true
+	rows.cells = func(e manifest.Entry) []manifest.Cell {
+		cells := []manifest.Cell{{Text: e.Key.String()}}
+		list := func(values []string, none bool) {
+			cells = append(cells, manifest.Cell{List: values, IsList: true, Null: none})
+		}
+		for i, c := range schema.Categories {
+			list(c.Codes(e.Labels[i]), e.Labels[i] == nil)
+		}
+		for _, values := range e.Values {
+			list(values, values == nil)
+		}
+		return cells
 	}
-	t.labels = t.columns[len(t.standard):]
-	rows := &entryReader{release: r, columns: t.columns}
-	rows.next, rows.stop = iter.Pull2(labels.Images(r.Schema, r.Entries(ctx)))
-	t.reader = rows
-	return t, nil
 }
 
 // tombstones gives why the posts are gone that a release has a tombstone of.
@@ -119,10 +176,10 @@ func policyDigest(r *manifest.Release) (string, error) {
 
 // An entryReader reads the entries of a release as the rows of a table.
 type entryReader struct {
-	release *manifest.Release
 	columns []string
 	next    func() (manifest.Entry, error, bool)
 	stop    func()
+	cells   func(manifest.Entry) []manifest.Cell // but for that of the split, which comes before them
 }
 
 func (r *entryReader) Columns() []string         { return r.columns }
@@ -136,17 +193,7 @@ func (r *entryReader) Next() ([]manifest.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells := []manifest.Cell{{Text: e.Key.String()}, {Text: e.Split}}
-	list := func(values []string, none bool) {
-		cells = append(cells, manifest.Cell{List: values, IsList: true, Null: none})
-	}
-	for i, c := range r.release.Schema.Categories {
-		list(c.Codes(e.Labels[i]), e.Labels[i] == nil)
-	}
-	for _, values := range e.Values {
-		list(values, values == nil)
-	}
-	return cells, nil
+	return append([]manifest.Cell{{Text: e.Split}}, r.cells(e)...), nil
 }
 
 func (r *entryReader) Close() error {

@@ -1,14 +1,20 @@
 package diff
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/labels"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/policy"
 )
 
@@ -104,6 +110,90 @@ func TestCompareRows(t *testing.T) {
 		testkit.Same(t, test.name, test.changes+": "+test.step, strings.Join(got, "; ")+": "+d.Step)
 		testkit.Same(t, test.name+": rows, and those not compared", [2]int{2, 0}, [2]int{d.Old.Rows, d.Old.Repeated})
 	}
+}
+
+// TestCompareReleaseWithDataset: a release and the dataset that was written of it have the same labels and values,
+// however either writes a label or a number, and what does differ is told in the dataset's words.
+func TestCompareReleaseWithDataset(t *testing.T) {
+	const one, many = "", "rows = \"many\"\n"
+	release := func(rows, lines string) (string, manifest.Schema, []dataset.Row) {
+		dir, list, kind := t.TempDir(), "list = true\n", "multi"
+		if rows == many { // of each a row has one
+			list, kind, lines = "", "single", strings.ReplaceAll(lines, "F2|F1", "F2")
+		}
+		settings := "name = \"t\"\nmanifest = \"a.csv\"\n" + rows +
+			"[[category]]\nname = \"tone\"\nkind = \"ordinal\"\n" +
+			"labels = [{code = \"1\", name = \"low\"}, {code = \"2\", name = \"high\"}]\n" +
+			"[[category]]\nname = \"tags\"\nkind = \"" + kind + "\"\n" +
+			"labels = [{code = \"F1\", name = \"Irony/Sarcasm\"}, {code = \"F2\", name = \"Pun\"}]\n"
+		for _, name := range []string{"number", "integer", "boolean", "timestamp", "text", "json"} {
+			settings += "[[column]]\nname = \"" + name + "\"\ntype = \"" + name + "\"\n"
+		}
+		settings += "[[column]]\nname = \"numbers\"\ntype = \"number\"\n" + list
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, "release.toml"), []byte(settings), 0o600),
+			os.WriteFile(filepath.Join(dir, "a.csv"),
+				[]byte("id,tone,tags,number,integer,boolean,timestamp,text,json,numbers\n"+lines), 0o600))
+		r, err := manifest.Open(dir, manifest.Options{})
+		testkit.OK(t, err)
+		var all []dataset.Row
+		for e, err := range labels.Images(r.Schema, r.Entries(t.Context())) {
+			testkit.OK(t, err)
+			all = append(all, diffRow(e.Key.String(), "", func(row *dataset.Row) {
+				row.Labels, row.Values = e.Labels, e.Values
+			}))
+		}
+		return dir, r.Schema.Joined(), all
+	}
+	const full, none = `abc1,2,F2|F1,1e-7,7,yes,2024-07-01T12:00:00+02:00," a ","{""a"": 1.0}",`, "abc2,1,F1,,,,,,,\n"
+	for _, test := range []struct{ name, rows, lines, other, want string }{
+		{"as it is", one, full + "1e21|.5\n" + none, full + "1e21|.5\n" + none, ""},
+		{"several rows", many, full + "1e21\n" + none + full + "\n", full + "1e21\n" + none + full + "\n", ""},
+		{"others", one, full + "1|2\n", strings.NewReplacer("2,F2", "1,F2", "1e-7", "2e-7").Replace(full) + "1|3\n",
+			"number 0.0000001>0.0000002; numbers 1|2>1|3; tone high>low"},
+		{"another row", many, none + full + "\n" + full + "1\n", none + full + "\n" + full + "2\n",
+			"numbers \x00|1>\x00|2"},
+	} {
+		dir, _, _ := release(test.rows, test.lines)
+		_, schema, rows := release(test.rows, test.other)
+		data := writeSide(t, schema, "", map[string][]dataset.Row{"train": rows}, nil)
+		report, err := Compare(t.Context(), dir, data, showsAll)
+		testkit.OK(t, err)
+		var got []string
+		for _, c := range report.Changes {
+			for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
+				l := c.Labels[name]
+				got = append(got, name+" "+strings.Join(l.Old, "|")+">"+strings.Join(l.New, "|"))
+			}
+		}
+		testkit.Same(t, test.name, strings.ReplaceAll(test.want, "\x00", ""), strings.Join(got, "; "))
+		step := "minor" // the columns that a dataset has and a release has not
+		if test.want != "" {
+			step = "major"
+		}
+		testkit.Same(t, test.name+": step", step, report.Summary.Step)
+		for _, k := range report.Summary.Schema {
+			if k.Old != "" {
+				t.Errorf("%s: %s %s -> %s", test.name, k.Key, k.Old, k.New)
+			}
+		}
+		again, err := Compare(t.Context(), data, data, showsAll)
+		if err != nil || again.Summary.Changed {
+			t.Errorf("%s: a dataset and itself: %+v, %v", test.name, again.Summary, err)
+		}
+	}
+
+	// A dataset of another program may have codes, and does not say which numbers they are.
+	type row struct {
+		ID   string   `parquet:"id"`
+		Tone int64    `parquet:"tone"`
+		Tags []string `parquet:"tags,list"`
+	}
+	dir, _, _ := release(one, "abc1,2,F1|F2,,,,,,,\nabc2,1,F1,,,,,,,\n")
+	codes := filepath.Join(t.TempDir(), "codes.parquet")
+	testkit.OK(t, parquet.WriteFile(codes, []row{{"abc1", 2, []string{"F1", "Pun"}}, {"abc2", 2, []string{"F1"}}}))
+	_, changes := compared(t, codes, dir)
+	testkit.Same(t, "codes", map[string]Change{"abc2": {ID: "abc2", Kind: "changed",
+		Labels: map[string]LabelChange{"tone": {[]string{"2"}, []string{"low"}}}}}, changes)
 }
 
 // TestCompareBesides: what a takedown changes in a release is told, although its digest stays: tombstones, the policy,

@@ -34,8 +34,9 @@ type side struct {
 	over    bool     // no row of it comes any more
 }
 
-// openSide opens the Parquet file, outcomes.csv, folder of a dataset, workspace, or release called name.
-func openSide(ctx context.Context, name string) (*side, error) {
+// openSide opens the Parquet file, outcomes.csv, folder of a dataset, workspace, or release called name. A release may
+// stand beside a dataset.
+func openSide(ctx context.Context, name string, besideDataset bool) (*side, error) {
 	s := &side{count: SideCount{Path: name}, within: name}
 	info, err := os.Stat(name)
 	switch {
@@ -49,7 +50,7 @@ func openSide(ctx context.Context, name string) (*side, error) {
 		return nil, fmt.Errorf("compare: %s is neither a file nor a folder", name)
 	case isRelease(name):
 		s.within = filepath.Join(name, manifest.OutcomesName)
-		s.table, err = openRelease(ctx, name)
+		s.table, err = openRelease(ctx, name, besideDataset)
 		if err != nil {
 			return nil, err
 		}

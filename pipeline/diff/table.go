@@ -28,6 +28,7 @@ type table struct {
 	// not depend.
 	gone    map[manifest.PostID]*state.Conclusion
 	besides map[string]string
+	names   map[string]map[string]string // beside a dataset: by column, the names of labels by their codes
 
 	standard   map[string]*string      // where the text of these columns goes; all others are of labels
 	has        map[string]bool         // whether a column of that name is read
@@ -56,7 +57,7 @@ func openTable(path string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: map[string]string{},
+	t := &table{path: path, has: map[string]bool{}, features: f.Features(), types: typesOf(f),
 		provenance: map[string]string{}}
 	r := &t.last
 	t.standard = map[string]*string{}
@@ -65,9 +66,6 @@ func openTable(path string) (*table, error) {
 	}
 	maps.Copy(t.standard, map[string]*string{"id": &r.id, "sha256": &r.sha256, "phash": &r.phash, "ocr_text": &r.text,
 		"split": &r.split})
-	for _, c := range f.Columns {
-		t.types[c.Top] = c.Type
-	}
 	t.unread = f.Unread()
 	for _, kv := range f.KeyValues() {
 		if key, ours := strings.CutPrefix(kv.Key, "rehydrate."); ours {
@@ -96,6 +94,15 @@ func openTable(path string) (*table, error) {
 			Hint: "name a dataset that rehydrate wrote, or a Parquet with such a column"}
 	}
 	return t, nil
+}
+
+// typesOf gives the types of a file's columns.
+func typesOf(f *scan.File) map[string]string {
+	types := map[string]string{}
+	for _, c := range f.Columns {
+		types[c.Top] = c.Type
+	}
+	return types
 }
 
 // next returns the next row, io.EOF after the last. Every other error is final.

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/big"
@@ -39,8 +40,8 @@ func OpenManifest(path string, want []string) (manifest.RowReader, error) {
 	return f.cells(want, false)
 }
 
-// Cells reads all columns of a file of OpenFile as OpenManifest does, and a list as a dataset has it of the rows about an
-// image: of any length, with manifest.NoValue for a null. What it returns closes the file, and so does an error.
+// Cells reads all columns of a file of OpenFile as OpenManifest does, and a list as a dataset has it of the rows about
+// an image: of any length, with manifest.NoValue for a null. What it returns closes the file, and so does an error.
 func (f *File) Cells() (manifest.RowReader, error) { return f.cells(nil, true) }
 
 func (f *File) cells(want []string, joined bool) (manifest.RowReader, error) {
@@ -63,6 +64,28 @@ func (f *File) cells(want []string, joined bool) (manifest.RowReader, error) {
 			Hint:    "write ids as text, and labels as text or lists of text"}
 	}
 	return t, nil
+}
+
+// AsRead returns what gives the cells of a row, whose values have their columns and levels, as Cells would read them in
+// this file. All of the file's columns are such as Cells reads.
+func (f *File) AsRead() func(parquet.Row) []manifest.Cell {
+	var columns []textColumn
+	features := f.Features()
+	for i, c := range f.Columns {
+		columns = append(columns, textColumn{&cursor{Column: c}, i, features[c.Top].Labels(), true})
+	}
+	return func(row parquet.Row) []manifest.Cell {
+		cells := make([]manifest.Cell, len(columns))
+		for _, v := range row {
+			c := &columns[v.Column()]
+			cell := &cells[c.at]
+			cell.IsList = c.list
+			if fault := c.take(cell, v); fault != "" {
+				cell.Fault = cmp.Or(cell.Fault, fault)
+			}
+		}
+		return cells
+	}
 }
 
 // A table gives rows as cells of text.
