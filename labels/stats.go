@@ -105,7 +105,8 @@ type Counter struct {
 // NewCounter makes a Counter of entries of a schema.
 func NewCounter(schema manifest.Schema) *Counter {
 	schema = OfImages(schema)
-	c := &Counter{schema, Stats{Schema: schema.Name, Splits: []SplitSize{}}}
+	c := &Counter{schema, Stats{Schema: schema.Name, Splits: []SplitSize{}, Categories: []CategoryStats{},
+		Pairs: []Pair{}}}
 	for i, rows := range schema.Categories {
 		counted := CategoryStats{Name: rows.Name, Title: rows.Title, Kind: rows.Kind}
 		for _, l := range rows.Labels {

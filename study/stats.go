@@ -39,8 +39,8 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 		if err != nil {
 			return none, manifest.Schema{}, userfile.Faulty(err)
 		}
-		if len(r.Schema.Categories) == 0 {
-			return none, manifest.Schema{}, userfile.Wrong("the release %s has no label category to count", path)
+		if err := countable("release", path, r.Schema); err != nil {
+			return none, manifest.Schema{}, err
 		}
 		entries := r.Entries(ctx)
 		if isFile && r.ColumnOf(manifest.FieldSplit.String()) == "" {
@@ -58,6 +58,14 @@ func Stats(ctx context.Context, path, release string) (none labels.Stats, _ mani
 		return ofFiles(ctx, release, shards)
 	}
 	return ofWorkspace(ctx, path)
+}
+
+// countable refuses what has no labels.
+func countable(what, path string, s manifest.Schema) error {
+	if len(s.Categories) > 0 {
+		return nil
+	}
+	return userfile.Wrong("the %s %s has no label category to count", what, path)
 }
 
 func count(schema manifest.Schema, entries iter.Seq2[manifest.Entry, error]) (labels.Stats, manifest.Schema, error) {
@@ -265,6 +273,9 @@ func ofWorkspace(ctx context.Context, path string) (none labels.Stats, _ manifes
 	if errors.Is(err, workspace.ErrNoWorkspace) {
 		err = userfile.Wrong("%s is not a release (it has no %s), a dataset (no data/*.parquet) or a workspace", path,
 			manifest.SettingsName)
+	}
+	if err == nil {
+		err = countable("workspace", path, binding.Schema)
 	}
 	if err != nil {
 		return none, manifest.Schema{}, err
