@@ -47,10 +47,12 @@ type RunPlan struct {
 	Measured bool  `json:"measured"` // the bytes, by images that are stored
 	// Within is the policy's recheck_within. A post that is gone has to go from here in this time.
 	Within time.Duration `json:"within_ns"`
-	// Part is how many posts a run finishes with within it, all if 0, and Parts how many such parts there are.
+	// Part is how many posts a run finishes with within it when all others are asked about as well, all if 0, and Parts
+	// how many such parts there are.
 	Part  int `json:"part,omitempty"`
 	Parts int `json:"parts,omitempty"`
-	// Most is how many posts can be asked about within it, set when that is less than there are.
+	// Most is how many posts can be asked about within it, set when that is less than there are, and where no part leaves
+	// the time for that, how many a run finishes with.
 	Most int `json:"most,omitempty"`
 }
 
@@ -246,12 +248,17 @@ func (p *RunPlan) time(c Config) {
 	p.Read = span(float64(p.Images+p.Reread) / (usualRate * float64(max(c.Workers, 1))))
 	p.All = max(p.Sweep, p.Fetch, p.Read) + p.Look
 	share := func(d time.Duration) int { return int(float64(p.Posts) * float64(p.Within) / float64(d)) }
-	if p.Sweep > p.Within {
+	switch {
+	case p.Sweep > p.Within:
 		p.Most = share(p.Sweep)
-	}
-	if p.All > p.Within {
-		p.Part = max(share(p.All), 1)
-		p.Parts = (p.Posts + p.Part - 1) / p.Part
+	case p.All > p.Within:
+		// While the last part runs, the others are asked about: Part*All + (Posts-Part)*Sweep is at most Posts*Within.
+		p.Part = int(float64(p.Posts) * float64(p.Within-p.Sweep) / float64(p.All-p.Sweep))
+		if p.Part > 0 {
+			p.Parts = (p.Posts + p.Part - 1) / p.Part
+		} else {
+			p.Most = max(share(p.All), 1)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // TestPlansSayWhatJobsDo: in workspaces with a random history, each plan says what the job then does.
@@ -54,6 +55,25 @@ func TestPlansSayWhatJobsDo(t *testing.T) {
 				t.Logf("the steps: %s", strings.Join(h.done, "; "))
 			}
 		})
+	}
+}
+
+// TestPlanParts: the parts of a long run leave the time to ask about those that are finished.
+func TestPlanParts(t *testing.T) {
+	p := policy.Default()
+	p.Reddit.RequestsPerMinute = 1 // 288,000 posts in 48 hours
+	for _, test := range []struct{ posts, part, parts, most int }{
+		{100_000, 0, 0, 0}, // 2,000 requests, the last look with them, of 2,880
+		{144_000, 0, 0, 0},
+		{150_000, 138_000, 2, 0},
+		{280_000, 8_000, 35, 0},
+		{288_000, 0, 0, 144_000}, // no time is left for a second look at anything
+		{400_000, 0, 0, 288_000},
+	} {
+		plan := RunPlan{Posts: test.posts, Images: test.posts}
+		plan.time(Config{Policy: p, Workers: 1000})
+		testkit.Same(t, fmt.Sprint(test.posts), [3]int{test.part, test.parts, test.most},
+			[3]int{plan.Part, plan.Parts, plan.Most})
 	}
 }
 

@@ -132,8 +132,12 @@ func ruleOf(p pipeline.RunPlan) []string {
 	within := "what is removed has to go within " + lasts(p.Within)
 	switch {
 	case p.Most > 0:
+		takes := "asking about all posts takes " + lasts(p.Sweep)
+		if p.Sweep <= p.Within {
+			takes = "the run takes " + lasts(p.All) + ", " + takes
+		}
 		return []string{
-			"asking about all posts takes " + lasts(p.Sweep) + ", and", within + ":",
+			takes + ", and", within + ":",
 			"keep at most " + humanize.Comma(int64(p.Most)) + " posts, or",
 			"raise reddit.requests_per_minute (Reddit allows 100)"}
 	case p.Parts > 0:
