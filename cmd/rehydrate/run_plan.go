@@ -163,5 +163,6 @@ func lasts(d time.Duration) string {
 	case d <= 2*24*time.Hour:
 		return fmt.Sprintf("%.3g h", d.Hours())
 	}
-	return fmt.Sprintf("%s days", humanize.CommafWithDigits(d.Hours()/24, 1))
+	const tenth = 24 * time.Hour / 10
+	return humanize.CommafWithDigits(float64((d+tenth-1)/tenth)/10, 1) + " days" // which never says less than it takes
 }
