@@ -63,7 +63,8 @@ func TestCompareReleases(t *testing.T) {
 	}
 }
 
-// TestCompareRows: of a release with several rows about an image the image is compared, with what each of its rows says.
+// TestCompareRows: of a release with several rows about an image the image is compared, with what each of its rows
+// says.
 func TestCompareRows(t *testing.T) {
 	release := func(rows, lines string) string {
 		dir := t.TempDir()
