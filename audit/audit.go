@@ -298,7 +298,7 @@ type audit struct {
 	removed    map[string]*evidence             // on their entries, by row
 	told       map[manifest.PostID]*reddit.Post // answers of this audit that can remove images of posts that stay
 	removals   *auditlog.Removals               // what the log has of them
-	erased     []workspace.ErasedImage          // what the workspace has of them
+	erased     []workspace.FormerImage          // what the workspace has of them
 	former     map[string]*evidence             // by entry that has another picture: on one that was removed from it
 	copies     map[string]auditlog.Event        // by the digest of their path: those that no record closed
 	foreign    []string                         // what state.db has that this program does not make

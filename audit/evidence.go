@@ -695,15 +695,19 @@ func (a *audit) readRecords(ctx context.Context) error {
 	if unnamed > 0 {
 		a.note("the release that you named lacks %d of the %d entries of the workspace", unnamed, entries)
 	}
-	// A purge keeps what recognises an image and leads to no content.
-	a.erased, err = ws.ErasedImages(ctx)
-	for _, e := range a.erased {
-		// Whether it is that of a post that was taken down is judged anew, by its digests: findSame.
-		if a.goneImages[e.Key].reason == policy.SameAsRemoved {
-			delete(a.goneImages, e.Key)
+	// The workspace keeps what recognises an image and leads to no content.
+	former, err := ws.FormerImages(ctx, nil)
+	for _, f := range former {
+		k := a.known(f.ID, f.Key.String())
+		a.gone.add(k, parseDigest(f.File), parseDigest(f.Stripped), parseDigest(f.Pixels))
+		if !f.Erased {
+			continue
 		}
-		k := a.known(e.ID, e.Key.String())
-		a.gone.add(k, parseDigest(e.File), parseDigest(e.Stripped), parseDigest(e.Pixels))
+		a.erased = append(a.erased, f)
+		// Whether it is that of a post that was taken down is judged anew, by its digests: findSame.
+		if a.goneImages[f.Key].reason == policy.SameAsRemoved {
+			delete(a.goneImages, f.Key)
+		}
 	}
 	last, wrong := state.ReadNote[state.ExportNote](ctx, ws)
 	if wrong != nil {

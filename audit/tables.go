@@ -240,7 +240,7 @@ func (w walker) database(p place, all *io.SectionReader) error {
 }
 
 // naming are the tables of a state database that may name posts that are gone; image and reading hold their content.
-var naming = []string{"meta", "entry", "post", "tombstone", "erased_image", "trouble", "result",
+var naming = []string{"meta", "entry", "post", "tombstone", "former_image", "erased_image", "trouble", "result",
 	"earlier_result", "log_queue", "copy"}
 
 func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, lists bool) error {

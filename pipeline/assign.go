@@ -102,10 +102,10 @@ func (g *gatherer) leftBehind(ctx context.Context, rec workspace.Record) (*works
 	if !leftPost(rec) || rec.Trouble.Reason != policy.LeftGallery || sourceOf(rec) != "" {
 		return nil, nil
 	}
-	all, err := g.Workspace.ErasedImages(ctx)
-	for _, e := range all {
-		if e.Key == rec.Key {
-			return &e.Digests, err
+	all, err := g.Workspace.FormerImages(ctx, []manifest.PostID{rec.ID})
+	for _, f := range all {
+		if f.Key == rec.Key && f.Erased {
+			return &f.Digests, err
 		}
 	}
 	return nil, err

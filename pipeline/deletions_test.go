@@ -167,7 +167,7 @@ func TestImagesLeftWhileAway(t *testing.T) {
 			w.read(func(ctx context.Context, ws *workspace.Workspace) {
 				erased, err := ws.ErasedImages(ctx)
 				testkit.OK(t, err)
-				if !slices.ContainsFunc(erased, func(e workspace.ErasedImage) bool { return e.Key.String() == c.row }) {
+				if !slices.ContainsFunc(erased, func(e workspace.FormerImage) bool { return e.Key.String() == c.row }) {
 					t.Errorf("%s, %s: the digests of %s are gone", c.name, job, c.row)
 				}
 				log, err := ws.LogReader(ctx)

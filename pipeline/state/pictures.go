@@ -17,7 +17,7 @@ import (
 type RemovedPictures map[string]manifest.PostID
 
 // FindRemovedPictures reads what is known of the pictures of posts that were taken down, by these tombstones: digests
-// of erased and of stored images, and those that the manifest publishes.
+// of all images that were ever stored of them, as the log has them too, and those that the manifest publishes.
 func FindRemovedPictures(ctx context.Context, ws *workspace.Workspace, stones Holding) (RemovedPictures, error) {
 	t := RemovedPictures{}
 	add := func(id manifest.PostID, digests ...string) {
@@ -27,7 +27,7 @@ func FindRemovedPictures(ctx context.Context, ws *workspace.Workspace, stones Ho
 			}
 		}
 	}
-	var down []manifest.PostID
+	down := []manifest.PostID{}
 	for id, stone := range stones {
 		if policy.TakenDown(stone.State, stone.Reason) {
 			down = append(down, id)
@@ -35,14 +35,12 @@ func FindRemovedPictures(ctx context.Context, ws *workspace.Workspace, stones Ho
 	}
 	// In the order of ids, so that a picture of two posts is always said to be of the same one.
 	slices.Sort(down)
-	erased, err := ws.ErasedImages(ctx)
+	former, err := ws.FormerImages(ctx, down)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range erased {
-		if _, found := slices.BinarySearch(down, e.ID); found {
-			add(e.ID, e.File, e.Stripped, e.Pixels)
-		}
+	for _, f := range former {
+		add(f.ID, f.File, f.Stripped, f.Pixels)
 	}
 	// Post by post: few are taken down, and a scan of all entries would cost each run a second in 100,000.
 	for _, id := range down {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,16 +312,20 @@ func (s CopySet) In(c workspace.Copy) GoneSet {
 	}
 	for row, was := range c.Former {
 		id := dataset.PostOf(row)
-		why := was.Left
-		if f := s.removed.Refuses(s.policy, id, workspace.Image{OriginalSHA256: was.File, SHA256: was.Stripped,
-			PixelsSHA256: was.Pixels}); f != nil {
-			why = f.Reason
-		}
-		if why != "" && !gone.HasRow(row) {
+		if why := cmp.Or(s.refuses(id, was.Digests), was.Left); why != "" && !gone.HasRow(row) {
 			gone.Entries[row] = GonePost{id, manifest.StateRemoved, why}
 		}
 	}
 	return gone
+}
+
+// refuses says why a post may not have a picture, "" if it may.
+func (s CopySet) refuses(id manifest.PostID, d workspace.Digests) manifest.Reason {
+	if f := s.removed.Refuses(s.policy, id, workspace.Image{OriginalSHA256: d.File, SHA256: d.Stripped,
+		PixelsSHA256: d.Pixels}); f != nil {
+		return f.Reason
+	}
+	return ""
 }
 
 // MustLeaveCopiesNow is MustLeaveCopies by the workspace's own tombstones and the policy of its last run.
@@ -341,8 +346,9 @@ func MustLeaveCopiesNow(ctx context.Context, ws *workspace.Workspace) (CopySet, 
 }
 
 // MustLeaveCopies returns the rows that registered copies must lose, where these are erased and these tombstones hold:
-// they, the rows of posts that the policy does not allow, as in quarantine, once they have left the dataset, the rows
-// whose entries the manifest has no more, and after the end of a workspace all of them.
+// they, the rows of posts that the policy does not allow, as in quarantine, once they have left the dataset, those of
+// entries that have no image any more and had one which shows a picture that was taken down, the rows whose entries the
+// manifest has no more, and after the end of a workspace all of them.
 func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSet, stones Holding,
 	p policy.Policy) (CopySet, error) {
 	copies, err := ws.Copies(ctx)
@@ -363,10 +369,21 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 		}
 		former = former || len(c.Former) > 0
 	}
-	if former { // most workspaces have none, and need not look for pictures
+	lost, err := ws.LostImages(ctx)
+	if err != nil {
+		return set, err
+	}
+	lost = slices.DeleteFunc(lost, func(f workspace.FormerImage) bool { return !left[f.Key.String()] })
+	if former || len(lost) > 0 { // most workspaces have none, and need not look for pictures
 		set.removed, err = FindRemovedPictures(ctx, ws, stones)
 		if err != nil {
 			return set, err
+		}
+	}
+	for _, f := range lost {
+		row := f.Key.String()
+		if why := set.refuses(f.ID, f.Digests); why != "" && !set.HasRow(row) {
+			set.Entries[row] = GonePost{f.ID, manifest.StateRemoved, why}
 		}
 	}
 	rows := slices.Sorted(maps.Keys(left))

@@ -20,17 +20,17 @@ func (w *Workspace) Clear(ctx context.Context) (err error) {
 	// The rows first: a row without its file would be damage. A file without a row is a stray, which the next Clear or
 	// Sweep unlinks.
 	if err := w.change(ctx, "delete the rows of all content", func(ctx context.Context, t *tx) {
-		t.keepDigests(ctx, `id IN (SELECT id FROM tombstone)
-			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
 		t.fail(w.recordContent(ctx, t))
 		// What was removed from a post that stays is to stay out, as the tombstones say of posts.
 		t.exec(ctx, "DELETE FROM trouble WHERE beside NOT IN ('', ?) OR reason NOT IN (?, ?)", Going,
 			policy.LeftGallery,
 			policy.CrosspostParent)
 		t.exec(ctx, "UPDATE trouble SET beside = ''")
-		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "result"} {
+		for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "result"} {
 			t.exec(ctx, "DELETE FROM "+table)
 		}
+		t.dropImages(ctx, "TRUE", `id IN (SELECT id FROM tombstone)
+			OR id IN (SELECT id FROM post WHERE state IN ('removed', 'deleted', 'unavailable'))`)
 		t.dropValues(ctx, "true")
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0, withheld = 0, unseen = 0")
 		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaReread)

@@ -250,12 +250,11 @@ func (w *Workspace) dropLeft(ctx context.Context, t *tx) (names []string) {
 		w.recordPosts(ctx, t, left, posts[image])
 	}
 	t.keepLeft(ctx)
-	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "image", "trouble",
-		"result"} {
-		t.exec(ctx, "DELETE FROM "+table+" WHERE (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)")
+	const ofThese = "(id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)"
+	for _, table := range []string{"reading", "earlier_reading", "earlier_result", "answer", "trouble", "result"} {
+		t.exec(ctx, "DELETE FROM "+table+" WHERE "+ofThese)
 	}
-	t.exec(ctx, `DELETE FROM erased_image WHERE id NOT IN (SELECT id FROM tombstone)
-		AND (id, image) IN (SELECT id, image FROM entry WHERE ordinal < 0)`)
+	t.dropImages(ctx, ofThese, "0")
 	t.exec(ctx, "DELETE FROM entry WHERE ordinal < 0")
 	t.exec(ctx, "DELETE FROM post WHERE id NOT IN (SELECT id FROM entry)")
 	return names

@@ -117,9 +117,9 @@ func (w *Workspace) StoreImage(ctx context.Context, k manifest.Key, body []byte,
 func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Image) {
 	t.exec(ctx, "UPDATE post SET unseen = 1 WHERE id = ?", k.ID)
 	t.noteFormer(ctx, k, img)
-	t.dropRows(ctx, k)
+	t.dropRows(ctx, k, "0")
 	// Only this picture is back. Another one that was erased stays so, and is known by its digests wherever it turns up.
-	t.exec(ctx, "DELETE FROM erased_image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, img.SHA256)
+	t.exec(ctx, "UPDATE former_image SET erased = 0 WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image, img.SHA256)
 	// A text of another image cannot be compared with the new one's.
 	t.exec(ctx, "DELETE FROM earlier_reading WHERE id = ? AND image = ? AND image_sha256 <> ?", k.ID, k.Image,
 		img.SHA256)
@@ -231,23 +231,29 @@ func (w *Workspace) SetHash(ctx context.Context, k manifest.Key, img Image) erro
 }
 
 // dropRows deletes what is known of an entry's image: reading, image and trouble. That its removal waits stays known,
-// for copies have its row: only ClearTrouble and DropImage end that.
-func (t *tx) dropRows(ctx context.Context, k manifest.Key) {
-	for _, table := range []string{"reading", "image"} {
-		t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
-	}
+// for copies have its row: only ClearTrouble and DropImage end that. erased is as in dropImages.
+func (t *tx) dropRows(ctx context.Context, k manifest.Key, erased string) {
+	t.exec(ctx, "DELETE FROM reading WHERE id = ? AND image = ?", k.ID, k.Image)
+	t.dropImages(ctx, "id = ?1 AND image = ?2", erased, k.ID, k.Image)
 	t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND image = ? AND NOT "+waitsSQL, k.ID, k.Image)
+}
+
+// dropImages deletes rows of images, and keeps their digests among those of former ones: whatever becomes of the post,
+// its picture is known by them. They give no content away. No other statement deletes an image. erased is an
+// expression of each row: whether the image goes as one that was removed.
+func (t *tx) dropImages(ctx context.Context, which, erased string, args ...any) {
+	t.exec(ctx, "INSERT OR REPLACE INTO former_image SELECT id, image, original_sha256, sha256, pixels_sha256, "+
+		erased+" FROM image WHERE "+which, args...)
+	t.exec(ctx, "DELETE FROM image WHERE "+which, args...)
 }
 
 // waitsSQL holds of trouble that Trouble.Withheld is true of.
 const waitsSQL = "beside IN ('" + string(Waiting) + "', '" + string(Unconfirmed) + "')"
 
-// loseImage is dropRows of an image that was lost. Where its removal waits, its digests are kept: it is erased with
-// that.
+// loseImage is dropRows of an image that was lost. Where its removal waits, it counts as erased with that.
 func (t *tx) loseImage(ctx context.Context, k manifest.Key) {
-	t.keepDigests(ctx, `id = ?1 AND image = ?2 AND (EXISTS (SELECT 1 FROM post WHERE id = ?1 AND withheld > 0)
-		OR EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND `+waitsSQL+`))`, k.ID, k.Image)
-	t.dropRows(ctx, k)
+	t.dropRows(ctx, k, `EXISTS (SELECT 1 FROM post WHERE id = ?1 AND withheld > 0)
+		OR EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND `+waitsSQL+")")
 }
 
 // ReadImage returns the bytes of a stored image. It fails with *Damaged when the file is not the one of img.
@@ -336,15 +342,17 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 	return w.change(context.WithoutCancel(ctx), "write the row", func(ctx context.Context, t *tx) {
 		was := false // here, and is not on record as removed
 		if removed {
-			t.keepDigests(ctx, "id = ? AND image = ?", k.ID, k.Image)
 			if why.Reason == policy.LeftGallery {
 				t.get(ctx, "SELECT source FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &why.Source)
 			}
-			t.get(ctx, `SELECT EXISTS (SELECT 1 FROM erased_image WHERE id = ?1 AND image = ?2)
+			t.get(ctx, `SELECT (EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2)
+				OR EXISTS (SELECT 1 FROM former_image WHERE id = ?1 AND image = ?2 AND erased))
 				AND NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?3 AND beside = '')`,
 				[]any{k.ID, k.Image, why.Reason}, &was)
+			t.dropRows(ctx, k, "1")
+		} else {
+			t.loseImage(ctx, k)
 		}
-		t.loseImage(ctx, k)
 		for _, table := range []string{"earlier_reading", "answer"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
 		}
@@ -356,13 +364,6 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		w.putTrouble(ctx, t, k, why)
 		t.dropValues(ctx, "id = ? AND image = ? AND "+goneSQL, k.ID, k.Image)
 	})
-}
-
-// keepDigests notes the digests of images whose rows are about to go. They give no content away, and with them an audit
-// recognises an image wherever it turns up.
-func (t *tx) keepDigests(ctx context.Context, which string, args ...any) {
-	t.exec(ctx,
-		"INSERT OR REPLACE INTO erased_image SELECT id, image, original_sha256, sha256, pixels_sha256 FROM image WHERE "+which, args...)
 }
 
 // Repairs counts the words of stored texts that no single reading gave as they are, by how they came to be.
@@ -454,10 +455,10 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		return err
 	}
 	return w.change(context.WithoutCancel(ctx), "delete the rows", func(ctx context.Context, t *tx) {
-		t.keepDigests(ctx, "id = ?", id)
-		for _, table := range []string{"reading", "earlier_reading", "answer", "image", "trouble"} {
+		for _, table := range []string{"reading", "earlier_reading", "answer", "trouble"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ?", id)
 		}
+		t.dropImages(ctx, "id = ?", "1", id)
 		t.dropValues(ctx, "id = ?", id)
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
 		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
@@ -513,19 +514,48 @@ type Digests struct {
 	Pixels   string // picture.PixelDigest of the upright picture
 }
 
-// An ErasedImage is what the workspace still knows of an image that Erase removed.
-type ErasedImage struct {
+// A FormerImage is what the workspace still knows of an image that it had.
+type FormerImage struct {
 	manifest.Key
 	Digests
+	Erased bool // it was removed, with its post or out of it
 }
 
-// ErasedImages returns the digests of images that were stored and went with their post, or out of it, by id and image.
-// An entry can have several, in the order in which they went.
-func (w *Workspace) ErasedImages(ctx context.Context) (all []ErasedImage, err error) {
-	defer wrap(&err, "read the digests of erased images")
-	return list(ctx, w.db, func(e *ErasedImage) []any {
-		return []any{&e.ID, &e.Image, &e.File, &e.Stripped, &e.Pixels}
-	}, "SELECT id, image, original_sha256, sha256, pixels_sha256 FROM erased_image ORDER BY id, image, rowid")
+// FormerImages returns the digests of all images that were stored of posts, nil for all, and went, by id and image. An
+// entry can have several, in the order in which they went. One that came back is among them, too.
+func (w *Workspace) FormerImages(ctx context.Context, of []manifest.PostID) ([]FormerImage, error) {
+	if of == nil {
+		return w.formerImages(ctx, "")
+	}
+	return w.formerImages(ctx, "WHERE id IN (SELECT value FROM json_each(?))", jsonColumn{of})
+}
+
+// ErasedImages returns those of FormerImages that were removed, of all posts.
+func (w *Workspace) ErasedImages(ctx context.Context) ([]FormerImage, error) {
+	return w.formerImages(ctx, "WHERE erased")
+}
+
+// LostImages returns those of FormerImages whose entries have no image now.
+func (w *Workspace) LostImages(ctx context.Context) ([]FormerImage, error) {
+	return w.formerImages(ctx, "f WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.id AND i.image = f.image)")
+}
+
+func (w *Workspace) formerImages(ctx context.Context, clause string, args ...any) (all []FormerImage, err error) {
+	defer wrap(&err, "read the digests of former images")
+	from := "former_image"
+	if w.lock == nil { // no writer may have opened a state.db of an earlier version since
+		earlier, err := w.hasErased(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if earlier {
+			from = "(SELECT rowid, *, 1 AS erased FROM " + erasedTable + ")"
+		}
+	}
+	return list(ctx, w.db, func(f *FormerImage) []any {
+		return []any{&f.ID, &f.Image, &f.File, &f.Stripped, &f.Pixels, &f.Erased}
+	}, "SELECT id, image, original_sha256, sha256, pixels_sha256, erased FROM "+from+" "+clause+
+		" ORDER BY id, image, rowid", args...)
 }
 
 // Swept counts the repairs of Sweep. All are zero after a run that ended by itself.

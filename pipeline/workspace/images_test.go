@@ -348,8 +348,8 @@ func TestOpenFinishesAnErase(t *testing.T) {
 	}
 }
 
-// What is erased of a post, and what is taken out of one, leaves its digests until the tombstone is lifted or the image
-// is back. Another image of the entry leaves them there, and its own when it goes. What only got lost leaves none.
+// What is erased of a post, and what is taken out of one, counts as erased until the tombstone is lifted or the image is
+// back. Another image of the entry leaves it so, and counts itself when it goes. What only got lost does not.
 func TestDigestsOfErasedImagesStay(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(6)...)
@@ -369,13 +369,13 @@ func TestDigestsOfErasedImagesStay(t *testing.T) {
 	images["other"] = store(t, w, key("a003"), "another image of a003")
 	testkit.OK(t, w.Erase(ctx, "a003"))
 	got, err := w.ErasedImages(ctx)
-	var want []ErasedImage
+	var want []FormerImage
 	for _, id := range []manifest.PostID{"a000", "a003", "other", "a004"} {
 		img := images[id]
 		if id == "other" {
 			id = "a003"
 		}
-		want = append(want, ErasedImage{Key: manifest.Key{ID: id},
+		want = append(want, FormerImage{Erased: true, Key: manifest.Key{ID: id},
 			Digests: Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}})
 	}
 	testkit.Same(t, "", want, got, err)

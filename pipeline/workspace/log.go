@@ -296,6 +296,7 @@ type restored struct {
 	lost   []auditlog.Event   // records that the checkpoint does not cover any more
 	from   int64              // the queue follows from this record on
 	gone   *auditlog.Removals // that state.db may lack, nil for none
+	behind []auditlog.Event   // records behind the log that gone is of, too
 	stones []Tombstone        // of these, those that come back into state.db
 	copies []LostCopy         // that the log registers, nil for not known
 }
@@ -434,7 +435,10 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 		}
 		// A removal that only the log still has must not be undone by a backup.
 		w.addTombstones(ctx, t, r.stones)
-		t.addRemovals(ctx, r.gone)
+		if r.gone != nil {
+			t.addFormer(ctx, log, r.behind)
+			t.addRemovals(ctx, r.gone)
+		}
 		w.since = nil
 		if r.what != auditlog.RestoredCheckpoint && r.what != auditlog.RestoredKey {
 			t.setMeta(ctx, metaUnsure, "1")

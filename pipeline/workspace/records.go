@@ -371,7 +371,7 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 // LiftTombstones removes the tombstones of posts that a signed statement names; digest is its sha256, in hex.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
 	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest},
-		[]string{"DELETE FROM tombstone WHERE id = ?1", "DELETE FROM erased_image WHERE id = ?1"}, ids)
+		[]string{"DELETE FROM tombstone WHERE id = ?1", "UPDATE former_image SET erased = 0 WHERE id = ?1"}, ids)
 }
 
 // changeTombstones runs statements for each post, and records in the log the posts that the first one changed.
@@ -629,10 +629,10 @@ func listCopies(ctx context.Context, q querier, clause string, args ...any) ([]C
 // noteFormer notes which picture the copies hold that have a row of an entry, before another one becomes the entry's: a
 // copy can owe the row for it, whatever the entry shows then. The same picture takes the note back.
 func (t *tx) noteFormer(ctx context.Context, k manifest.Key, next Image) {
-	var was Former // what is stored, or what was erased last: no copy was made with another one since
+	var was Former // what is stored, or what went last: no copy was made with another one since
 	t.get(ctx, `SELECT original_sha256, sha256, pixels_sha256 FROM (
 		SELECT 1 AS stored, rowid AS nth, original_sha256, sha256, pixels_sha256 FROM image WHERE id = ?1 AND image = ?2
-		UNION ALL SELECT 0, rowid, original_sha256, sha256, pixels_sha256 FROM erased_image WHERE id = ?1 AND image = ?2)
+		UNION ALL SELECT 0, rowid, original_sha256, sha256, pixels_sha256 FROM former_image WHERE id = ?1 AND image = ?2)
 		ORDER BY stored DESC, nth DESC LIMIT 1`, []any{k.ID, k.Image}, &was.File, &was.Stripped, &was.Pixels)
 	if t.err != nil || was.Stripped == "" { // as nearly all that come
 		return

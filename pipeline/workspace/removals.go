@@ -16,23 +16,50 @@ import (
 // entry, and waits in a note while the manifest does not have the entry. A post that is gone without a tombstone is so
 // again. An image that was held back is found by the next job that asks, and keeps the time of the log: that a backup
 // came back gives nobody more time. What audits heard is as the log has it, unless state.db knows later. What state.db
-// has as held back and Reddit showed since, by the log, no confirmation erases before a job asks.
+// has as held back and Reddit showed since, by the log, no confirmation erases before a job asks. The digests of all
+// images that were ever stored are as those of the log.
 
 // readRemovals reads the removals of a log, and of records behind it.
 func readRemovals(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) (*auditlog.Removals, error) {
 	gone := auditlog.NewRemovals()
 	for _, take := range []func(auditlog.Event){gone.Add, gone.Learn} {
-		for e, err := range log.Records(ctx, 0) {
-			if err != nil {
-				return nil, err
-			}
-			take(e)
-		}
-		for _, e := range behind {
-			take(e)
+		if err := replay(ctx, log, behind, take); err != nil {
+			return nil, err
 		}
 	}
 	return gone, nil
+}
+
+// replay gives the records of a log to take, and those behind it.
+func replay(ctx context.Context, log *auditlog.Log, behind []auditlog.Event, take func(auditlog.Event)) error {
+	for e, err := range log.Records(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		take(e)
+	}
+	for _, e := range behind {
+		take(e)
+	}
+	return nil
+}
+
+// addFormer takes over the digests of all images that a log says were fetched and that are not stored, in the order in
+// which they were: whatever became of an image, an audit knows it by that record.
+func (t *tx) addFormer(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) {
+	t.fail(replay(ctx, log, behind, func(e auditlog.Event) {
+		if e.Kind != auditlog.Fetch {
+			return
+		}
+		for _, p := range e.Posts {
+			t.exec(ctx, `INSERT OR REPLACE INTO former_image (id, image, original_sha256, sha256, pixels_sha256, erased)
+				SELECT ?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM former_image
+				  WHERE (id, image, original_sha256, sha256, pixels_sha256) = (?1, ?2, ?3, ?4, ?5) AND erased)
+				WHERE NOT EXISTS (SELECT 1 FROM image
+				  WHERE (id, image, original_sha256, sha256, pixels_sha256) = (?1, ?2, ?3, ?4, ?5))`,
+				p.ID, e.Image, e.Original, e.SHA256, e.Pixels)
+		}
+	}))
 }
 
 // checkRemovals finds the removals that a state.db lacks which is as old as the log: somebody changed it, or an earlier
@@ -49,11 +76,11 @@ func (w *Workspace) checkRemovals(ctx context.Context, log *auditlog.Log, r *res
 	if err != nil {
 		return err
 	}
-	events, err := parseLines(queue)
+	r.behind, err = parseLines(queue)
 	if err != nil {
 		return err
 	}
-	r.gone, err = readRemovals(ctx, log, events)
+	r.gone, err = readRemovals(ctx, log, r.behind)
 	if err != nil {
 		return err
 	}
@@ -86,17 +113,17 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 // the manifest does not have.
 type leftImages map[string]manifest.Reason
 
-// addRemovals takes over what a log has of removals, but for tombstones; nil for nothing.
+// addRemovals takes over what a log has of removals, but for tombstones.
 func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
-	if gone == nil || t.err != nil {
+	if t.err != nil {
 		return
 	}
 	for id, images := range gone.Images {
 		for image, all := range images {
 			for _, d := range all {
-				t.exec(ctx, `INSERT OR IGNORE INTO erased_image (id, image, original_sha256, sha256, pixels_sha256)
-					SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2 AND sha256 = ?4)`,
-					id, image, d.Original, d.SHA256, d.Pixels)
+				t.exec(ctx, `INSERT INTO former_image (id, image, original_sha256, sha256, pixels_sha256, erased)
+					SELECT ?1, ?2, ?3, ?4, ?5, 1 WHERE NOT EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2 AND sha256 = ?4)
+					ON CONFLICT DO UPDATE SET erased = 1`, id, image, d.Original, d.SHA256, d.Pixels)
 			}
 		}
 	}

@@ -193,7 +193,8 @@ func (w *Workspace) CheckState(ctx context.Context) (found []string, err error) 
 func (w *Workspace) ForeignSchema(ctx context.Context) ([]string, error) {
 	// An index without a statement belongs to its table. With a parenthesis in its name, one table could pass for two.
 	foreign, err := texts(ctx, w.db, `SELECT type || ' ' || name FROM sqlite_schema WHERE sql IS NOT NULL
-		AND NOT (type = 'table' AND instr(name, '(') = 0 AND instr(?, 'CREATE TABLE ' || name || ' ('))`, schemaSQL)
+		AND NOT (type = 'table' AND (name = ? OR instr(name, '(') = 0 AND instr(?, 'CREATE TABLE ' || name || ' (')))`,
+		erasedTable, schemaSQL)
 	err = w.explain(ctx, err)
 	wrap(&err, "read the schema of %s", stateName)
 	return foreign, err

@@ -45,14 +45,14 @@ const (
 // HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
 const HeardKey = "audit_heard"
 
-// takenOver is the value of metaTaken. An earlier version, which took over one erased image of an entry, wrote 1.
-const takenOver = "2"
+// takenOver is the value of metaTaken. Earlier versions, which took over no image that was not erased, wrote 1 and 2.
+const takenOver = "3"
 
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
-// place of another one, while its file does. erased_image has all pictures of an entry that were erased, in their
-// order: a post can come back with another one. The earlier_ tables have what a re-reading compares with, and are empty
-// while none is under way.
+// place of another one, while its file does. former_image has all pictures that an entry had and lost, in the order in
+// which they went: nobody deletes them, as nobody deletes their record of the log. The earlier_ tables have what a
+// re-reading compares with, and are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -65,7 +65,7 @@ CREATE TABLE post (
   subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
-` + erasedSQL + `
+` + formerSQL + `
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -99,9 +99,14 @@ CREATE TABLE copy (
   files TEXT NOT NULL, open INTEGER NOT NULL, told TEXT NOT NULL, rows TEXT NOT NULL);
 `
 
-const erasedSQL = `CREATE TABLE erased_image (
+// erased says whether the picture was removed, with its post or out of it.
+const formerSQL = `CREATE TABLE former_image (
   id TEXT NOT NULL, image INTEGER NOT NULL,
-  original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, PRIMARY KEY (id, image, sha256));`
+  original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, erased INTEGER NOT NULL,
+  PRIMARY KEY (id, image, sha256, original_sha256, pixels_sha256));`
+
+// erasedTable is the table of an earlier version, which kept the digests of erased images alone.
+const erasedTable = "erased_image"
 
 // openState opens state.db for the holder of the lock and makes its tables when it is new.
 func (w *Workspace) openState(ctx context.Context) error {
@@ -128,7 +133,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		if err := w.widenErased(ctx); err != nil {
+		if err := w.takeErased(ctx); err != nil {
 			return err
 		}
 		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
@@ -142,20 +147,25 @@ func (w *Workspace) openState(ctx context.Context) error {
 	})
 }
 
-// widenErased makes room for several erased pictures of an entry in a state.db that has room for one. It has the same
-// columns before and after, so either is read alike.
-func (w *Workspace) widenErased(ctx context.Context) error {
-	narrow, err := texts(ctx, w.db,
-		"SELECT name FROM sqlite_schema WHERE name = 'erased_image' AND sql LIKE '%PRIMARY KEY (id, image))%'")
-	if err != nil || len(narrow) == 0 {
-		return w.explain(ctx, err)
+// takeErased makes the table of former images in a state.db of an earlier version. What that does not have of them is
+// in the log.
+func (w *Workspace) takeErased(ctx context.Context) error {
+	earlier, err := w.hasErased(ctx)
+	if err != nil || !earlier {
+		return err
 	}
-	return w.change(ctx, "make room for more erased images", func(ctx context.Context, t *tx) {
-		t.exec(ctx, "ALTER TABLE erased_image RENAME TO erased_once")
-		t.exec(ctx, erasedSQL)
-		t.exec(ctx, "INSERT INTO erased_image SELECT * FROM erased_once ORDER BY id, image")
-		t.exec(ctx, "DROP TABLE erased_once")
+	return w.change(ctx, "make the table of former images", func(ctx context.Context, t *tx) {
+		t.exec(ctx, formerSQL)
+		t.exec(ctx, `INSERT INTO former_image SELECT id, image, original_sha256, sha256, pixels_sha256, 1
+			FROM `+erasedTable+" ORDER BY rowid")
+		t.exec(ctx, "DROP TABLE "+erasedTable)
 	})
+}
+
+// hasErased reports whether an earlier version was the last to write state.db.
+func (w *Workspace) hasErased(ctx context.Context) (has bool, err error) {
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", erasedTable).Scan(&has)
+	return has, w.explain(ctx, err)
 }
 
 func writerParams() url.Values {

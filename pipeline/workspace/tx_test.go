@@ -89,7 +89,7 @@ func TestAFailedChangeFailsAlone(t *testing.T) {
 		"refused": func(w *Workspace) error {
 			return w.change(ctx, "try", func(ctx context.Context,
 				t *tx) {
-				t.dropRows(ctx, key("a000"))
+				t.dropRows(ctx, key("a000"), "0")
 				t.fail(errBoom)
 			})
 		},
@@ -103,15 +103,15 @@ func TestAFailedChangeFailsAlone(t *testing.T) {
 		"over before it began": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
 			cancel()
-			return w.change(over, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000")) })
+			return w.change(over, "try", func(ctx context.Context, t *tx) { t.dropRows(ctx, key("a000"), "0") })
 		},
 		"over in the middle": func(w *Workspace) error {
 			over, cancel := context.WithCancel(ctx)
 			return w.change(over, "try", func(ctx context.Context,
 				t *tx) {
-				t.dropRows(ctx, key("a000"))
+				t.dropRows(ctx, key("a000"), "0")
 				cancel()
-				t.dropRows(ctx, key("a001"))
+				t.dropRows(ctx, key("a001"), "0")
 			})
 		},
 		"the disk": func(w *Workspace) error {

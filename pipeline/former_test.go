@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestEveryFormerPictureIsKnown: a picture of a post that was taken down is refused to every other post, whatever became
+// of its image before: its entry left the manifest, the tombstone was lifted, the workspace ended, the file was lost or
+// damaged, or another picture took its place.
+func TestEveryFormerPictureIsKnown(t *testing.T) {
+	const all = "p00 p01 p02 p03 p04 p05 p06 p07"
+	const without = "p00 p02 p03 p04 p05 p06 p07"
+	ran := newWorld(t, numbered(9)...).do("serve 1 p08; run").ok() // p08 shows what p01 shows
+	for _, c := range []struct{ name, steps, rows string }{
+		{"nothing", "run", all},
+		{"the edition that drops the entry publishes its tombstone", "manifest 8; stones removed p08; run", without},
+		{"another edition has the tombstone", "manifest 8; run; stones removed p08; run", without},
+		{"another edition has the tombstone, and it is rechecked", "manifest 8; run; stones removed p08; recheck", without},
+		{"the edition drops the entry alone", "manifest 8; run", all},
+		{"lifted, and deleted since", "purge id=p08; LIFT; post deleted p08; recheck; run", without},
+		{"lifted", "purge id=p08; LIFT; run; run", all},
+		{"a lift that does not count any more", "purge id=p08; VOID; run; run", without},
+		{"the end, and deleted since", "END; post deleted p08; run", without},
+		{"the end", "END; run", all},
+		{"lost, and deleted since", "LOSE p08; serve 404 p08; run; post deleted p08; recheck", without},
+		{"lost with the last answer", "LOSE p08; post deleted p08; recheck", without},
+		{"damaged, and deleted since", "DAMAGE p08; serve 404 p08; engine B; run; post deleted p08; recheck", without},
+		{"another one came, and both are gone", "names 40 p08; move 40 p08; run; post deleted p08; recheck", without},
+		{"another one came, and state.db is lost",
+			"names 40 p08; move 40 p08; run; LOSE state.db; run; post deleted p08; recheck", without},
+		{"moderators removed it", "LOSE p08; post moderator p08; recheck; run", all},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := ran.copied(t)
+			for step := range strings.SplitSeq(c.steps, "; ") {
+				w.lose(step)
+			}
+			w.ok()
+			testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))
+		})
+	}
+}
+
+// TestCopyLosesWhatItsEntryLost: a copy loses the row of an entry that has no image any more, once the post that showed
+// the same picture is taken down.
+func TestCopyLosesWhatItsEntryLost(t *testing.T) {
+	w := newWorld(t, numbered(9)...).do("serve 1 p08; run; copy c; serve 404 p01").ok()
+	w.lose("LOSE dataset")
+	w.lose("LOSE p01")
+	w.do("run").ok()
+	testkit.Same(t, "rows of the copy", 8, len(w.checkSound().copied))
+	w.do("post deleted p08; recheck").ok()
+	testkit.Same(t, "rows of the copy without it", "p00 p02 p03 p04 p05 p06 p07", namesOf(w.checkSound().copied))
+}
+
+// lose does a step, or what loses an image: LIFT and VOID take the tombstone of p08 away, by a lift that counts or does
+// not, END ends the workspace, LOSE removes the file of an image or another file, and DAMAGE changes one.
+func (w *world) lose(step string) {
+	w.Helper()
+	what, of, _ := strings.Cut(step, " ")
+	ws := filepath.Join(w.dir, "ws")
+	name := filepath.Join(ws, of)
+	if rec := w.inspect().records[of]; rec.Image != nil {
+		name = filepath.Join(ws, "images", "p0", of+".png")
+	}
+	switch what {
+	case "LIFT", "VOID":
+		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+			return ws.LiftTombstones(ctx, strings.Repeat("0", 64), manifest.PostID("p08"))
+		}))
+		if what == "LIFT" { // else the list of the workspace puts it back
+			testkit.OK(w, os.Remove(filepath.Join(ws, manifest.TombstonesName)))
+		}
+	case "END":
+		testkit.OK(w, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+			_, err := End(ctx, ws, w.now)
+			return err
+		}))
+	case "LOSE":
+		testkit.OK(w, os.RemoveAll(name))
+	case "DAMAGE":
+		body, err := os.ReadFile(name)
+		testkit.OK(w, err)
+		body[len(body)/2] ^= 1
+		testkit.OK(w, os.WriteFile(name, body, 0o600))
+	default:
+		w.do(step).ok()
+	}
+}
