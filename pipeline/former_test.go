@@ -50,6 +50,29 @@ func TestEveryFormerPictureIsKnown(t *testing.T) {
 	}
 }
 
+// TestPicturesOfAnotherEdition: what the release that is given names of a post that was taken down counts for every job
+// and its plan, also where no run has loaded that edition and the post was never here.
+func TestPicturesOfAnotherEdition(t *testing.T) {
+	ran := newWorld(t, numbered(9)...).do("manifest 8; run; names 1 p08").ok()
+	for _, c := range []struct{ steps, rows string }{
+		{"recheck", "p00 p01 p02 p03 p04 p05 p06 p07"},
+		{"stones removed p08; recheck", "p00 p02 p03 p04 p05 p06 p07"},
+		{"stones removed p08; purge", "p00 p02 p03 p04 p05 p06 p07"},
+		{"purge offline id=p08", "p00 p02 p03 p04 p05 p06 p07"},
+		{"stones removed p08; run", "p00 p02 p03 p04 p05 p06 p07"},
+	} {
+		w := ran.copied(t).do(c.steps).ok()
+		testkit.Same(t, c.steps, c.rows, namesOf(w.checkSound().rows))
+	}
+	w := ran.copied(t).do("stones removed p08")
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		config := w.config()
+		config.Workspace, config.Reddit = ws, nil
+		plan, err := PlanPurge(ctx, config, PurgeRequest{})
+		testkit.Same(t, "planned", []string{"p01"}, plan.Same, err)
+	})
+}
+
 // TestCopyLosesWhatItsEntryLost: a copy loses the row of an entry that has no image any more, once the post that showed
 // the same picture is taken down.
 func TestCopyLosesWhatItsEntryLost(t *testing.T) {

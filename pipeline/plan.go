@@ -153,7 +153,10 @@ func (r *run) suppose(ctx context.Context) (err error) {
 		return err
 	}
 	r.stones, err = state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Policy, r.Now())
-	return err
+	if err != nil {
+		return err
+	}
+	return r.stones.NamePictures(ctx, r.Workspace, r.Release)
 }
 
 // upcoming yields what is stored of the entries as they will be when a job has loaded the manifest.

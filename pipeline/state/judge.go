@@ -80,6 +80,9 @@ func JudgeBy(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release
 	if err != nil {
 		return Judge{}, err
 	}
+	if err := stones.NamePictures(ctx, ws, rel); err != nil {
+		return Judge{}, err
+	}
 	removed, err := FindRemovedPictures(ctx, ws, stones)
 	if err != nil {
 		return Judge{}, err

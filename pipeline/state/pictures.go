@@ -17,7 +17,8 @@ import (
 type RemovedPictures map[string]manifest.PostID
 
 // FindRemovedPictures reads what is known of the pictures of posts that were taken down, by these tombstones: digests
-// of all images that were ever stored of them, as the log has them too, and those that the manifest publishes.
+// of all images that were ever stored of them, as the log has them too, and those that the manifest publishes, or
+// another edition of it by which the tombstones hold.
 func FindRemovedPictures(ctx context.Context, ws *workspace.Workspace, stones Holding) (RemovedPictures, error) {
 	t := RemovedPictures{}
 	add := func(id manifest.PostID, digests ...string) {
@@ -52,6 +53,9 @@ func FindRemovedPictures(ctx context.Context, ws *workspace.Workspace, stones Ho
 			if rec.Image != nil {
 				add(id, rec.Image.OriginalSHA256, rec.Image.SHA256, rec.Image.PixelsSHA256)
 			}
+		}
+		for _, d := range stones[id].Pictures {
+			add(id, d.File, d.Stripped, d.Pixels)
 		}
 	}
 	return t, nil

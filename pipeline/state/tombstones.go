@@ -239,6 +239,32 @@ func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
 	return hold, err
 }
 
+// NamePictures adds the digests that a release, nil for none, names of the posts, where it is another edition than the
+// one that the workspace has.
+func (h Holding) NamePictures(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release) error {
+	b, _, err := ws.Binding(ctx)
+	if err != nil || rel == nil || len(h) == 0 ||
+		b.ReleaseDigest == rel.Digest && b.ManifestDigest == rel.ManifestDigest {
+		return err
+	}
+	named := map[manifest.PostID][]workspace.Digests{}
+	for e, err := range rel.Entries(ctx) {
+		if err != nil {
+			return fmt.Errorf("read the release: %w", err)
+		}
+		d := workspace.Digests{File: e.SHA256, Stripped: e.StrippedSHA256, Pixels: e.PixelsSHA256}
+		if h.Has(e.ID) && d != (workspace.Digests{}) {
+			named[e.ID] = append(named[e.ID], d)
+		}
+	}
+	for id, pictures := range named {
+		t := h[id]
+		t.Pictures = pictures
+		h[id] = t
+	}
+	return nil
+}
+
 func tombstonesByPost(ctx context.Context, ws *workspace.Workspace) (Holding, error) {
 	all, err := ws.Tombstones(ctx)
 	byPost := make(Holding, len(all))

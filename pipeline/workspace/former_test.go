@@ -12,8 +12,8 @@ import (
 	"rehydrate/pipeline/auditlog"
 )
 
-// TestErasedImagesOfAnEarlierVersion: a state.db that has the digests of erased images alone, one of an entry or several,
-// is read as it is, and once it is opened for writing it has all that the log has.
+// TestErasedImagesOfAnEarlierVersion: a state.db that has the digests of erased images alone, one of an entry or
+// several, is read as it is, and once it is opened for writing it has all that the log has.
 func TestErasedImagesOfAnEarlierVersion(t *testing.T) {
 	ctx := t.Context()
 	for _, unique := range []string{"id, image", "id, image, sha256"} {

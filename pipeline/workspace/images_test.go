@@ -348,8 +348,8 @@ func TestOpenFinishesAnErase(t *testing.T) {
 	}
 }
 
-// What is erased of a post, and what is taken out of one, counts as erased until the tombstone is lifted or the image is
-// back. Another image of the entry leaves it so, and counts itself when it goes. What only got lost does not.
+// What is erased of a post, and what is taken out of one, counts as erased until the tombstone is lifted or the image
+// is back. Another image of the entry leaves it so, and counts itself when it goes. What only got lost does not.
 func TestDigestsOfErasedImagesStay(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(6)...)

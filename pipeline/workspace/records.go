@@ -42,6 +42,8 @@ type Tombstone struct {
 	manifest.Tombstone
 	Reason     manifest.Reason // why it went; empty for a tombstone of the release
 	Readmitted bool            // it came back and the policy lets it: the tombstone does not hold for now
+	// Pictures are digests that an edition of the release names of the post which no run has loaded; not stored.
+	Pictures []Digests
 }
 
 // An Image describes a stored image file.
