@@ -73,6 +73,37 @@ func TestPicturesOfAnotherEdition(t *testing.T) {
 	})
 }
 
+// TestImageStaysOutThoughItsPostWasAway: what left a post stays out when the post goes as a whole and comes back, or
+// its entry leaves the manifest and comes back, until somebody asks for it by name and it is there again.
+func TestImageStaysOutThoughItsPostWasAway(t *testing.T) {
+	ran := newWorld(t, append(numbered(19), "g*2")...).do("policy readmit; run").ok()
+	for _, c := range []struct{ steps, row, outcome string }{
+		{"image parent p03; recheck; post absent p03; recheck; post live p03; image ok p03; run", "p03",
+			"gone/crosspost_parent_removed"},
+		{"image left g/1; recheck; post absent g; recheck; post live g; image ok g/1; move 40 g/1; run " +
+			"retry=gallery_item_deleted", "g/1", "gone/gallery_item_deleted"},
+		{"image left g/1; recheck; post moderator g; recheck; post live g; image ok g/1; run", "g/1",
+			"gone/gallery_item_deleted"},
+		{"image left g/1; recheck; post moderator g; recheck; post live g; image ok g/1; run retry=gallery_item_deleted",
+			"g/1", "kept/"},
+		{"image left g/1; post deleted p03 p04; recheck; post absent g; recheck confirm; recheck confirm; post live g; " +
+			"image ok g/1; run", "g/1", "gone/gallery_item_deleted"},
+		{"image left g/1; recheck; manifest 19; run; manifest 20; run; image ok g/1; move 40 g/1; " +
+			"run retry=gallery_item_deleted",
+			"g/1", "gone/gallery_item_deleted"},
+	} {
+		w := ran.copied(t).do(c.steps).ok()
+		testkit.Same(t, c.steps, c.outcome, w.checkSound().outcome(c.row))
+	}
+	w := ran.copied(t).do("copy c").ok()
+	at, away := filepath.Join(w.dir, "copies", "c"), filepath.Join(w.dir, "away")
+	testkit.OK(t, os.Rename(at, away))
+	w.do("image left g/1; recheck; post absent g; recheck; post live g; image item_missing g/1; recheck")
+	testkit.OK(t, os.Rename(away, at))
+	w.do("purge offline").ok()
+	testkit.Same(t, "the copy has the row", false, w.checkSound().copied["g/1"])
+}
+
 // TestCopyLosesWhatItsEntryLost: a copy loses the row of an entry that has no image any more, once the post that showed
 // the same picture is taken down.
 func TestCopyLosesWhatItsEntryLost(t *testing.T) {

@@ -182,8 +182,10 @@ func (c *cells) UnmarshalJSON(text []byte) error {
 const goneSQL = `NOT EXISTS (SELECT 1 FROM image i WHERE i.id = entry.id AND i.image = entry.image) AND (
 	  EXISTS (SELECT 1 FROM tombstone s WHERE s.id = entry.id AND NOT s.readmitted)
 	  OR EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.state IN ('removed', 'deleted', 'unavailable'))
-	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image
-	    AND t.reason IN ('` + string(policy.LeftGallery) + `', '` + string(policy.CrosspostParent) + `')))`
+	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image AND t.` + leftSQL + `))`
+
+// leftSQL holds of trouble that policy.LeftPost is true of.
+const leftSQL = "reason IN ('" + string(policy.LeftGallery) + "', '" + string(policy.CrosspostParent) + "')"
 
 // lackingMark ends the labels of an entry that dropValues took texts from.
 const lackingMark = `,"Lacking":true}`

@@ -118,3 +118,13 @@ func TestFormerImages(t *testing.T) {
 	check("after state.db was lost", 0)
 	testkit.OK(t, w.Close())
 }
+
+// TestLeftOfAnEarlierVersion: a note of images that left their posts which has the reasons alone is read.
+func TestLeftOfAnEarlierVersion(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	testkit.OK(t, w.SetMeta(ctx, metaLeft, `{"a001":"gallery_item_deleted"}`),
+		w.Load(ctx, binding("2"), seq(numbered(2), nil), nil))
+	rec := collect(t, w.Records(ctx, Select{}))[1]
+	testkit.Same(t, "trouble", &Trouble{Outcome: manifest.Gone, Reason: "gallery_item_deleted"}, rec.Trouble)
+}

@@ -429,7 +429,8 @@ func (t *tx) setReading(ctx context.Context, r NewReading) {
 }
 
 // Erase removes a post's content from the workspace, and the report, which can show any image. State and tombstone
-// stay. Give it its final state first (SetPosts): the next Sweep then finishes an Erase that was killed.
+// stay, and which images had left it before, or were about to: it can come back. Give it its final state first
+// (SetPosts): the next Sweep then finishes an Erase that was killed.
 func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	defer wrap(&err, "erase post %s", id)
 	if !validID(id) {
@@ -455,10 +456,12 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		return err
 	}
 	return w.change(context.WithoutCancel(ctx), "delete the rows", func(ctx context.Context, t *tx) {
-		for _, table := range []string{"reading", "earlier_reading", "answer", "trouble"} {
+		for _, table := range []string{"reading", "earlier_reading", "answer"} {
 			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ?", id)
 		}
 		t.dropImages(ctx, "id = ?", "1", id)
+		left := t.settleLeft(ctx, id)
+		t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND NOT "+leftSQL, id)
 		t.dropValues(ctx, "id = ?", id)
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
 		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
@@ -466,8 +469,24 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		t.get(ctx, "SELECT state FROM post WHERE id = ?", []any{id}, &state)
 		w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased,
 			Posts: []auditlog.Post{{ID: id, State: auditlog.Word(state)}}})
+		w.record(ctx, t, left...)
 		t.markErased(ctx)
 	})
+}
+
+// settleLeft has the images of a post be removed whose removal was not done, and returns the records that say so.
+func (t *tx) settleLeft(ctx context.Context, id manifest.PostID) []auditlog.Event {
+	if t.err != nil {
+		return nil
+	}
+	events, err := list(ctx, t, func(e *auditlog.Event) []any { return []any{&e.Image, &e.Verdict} },
+		"SELECT image, reason FROM trouble WHERE id = ? AND beside <> '' AND "+leftSQL+" ORDER BY image", id)
+	t.fail(err)
+	for i := range events {
+		events[i].Kind, events[i].Posts = auditlog.Erased, []auditlog.Post{{ID: id}}
+	}
+	t.exec(ctx, "UPDATE trouble SET beside = '' WHERE id = ? AND beside <> '' AND "+leftSQL, id)
+	return events
 }
 
 // An Earlier is the state of an entry before a re-reading that has not ended.
@@ -592,7 +611,8 @@ func (w *Workspace) Sweep(ctx context.Context, mend func(context.Context, Astray
 	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
-		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id) OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id)
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id AND NOT (beside = '' AND `+leftSQL+`))
+		  OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM answer WHERE id = p.id))
 		ORDER BY id`)
 	if err != nil {

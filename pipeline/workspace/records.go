@@ -373,7 +373,9 @@ func (w *Workspace) SetReadmitted(ctx context.Context, readmitted bool, ids ...m
 // LiftTombstones removes the tombstones of posts that a signed statement names; digest is its sha256, in hex.
 func (w *Workspace) LiftTombstones(ctx context.Context, digest string, ids ...manifest.PostID) error {
 	return w.changeTombstones(ctx, "lift tombstones", auditlog.Event{Kind: auditlog.Lifted, SHA256: digest},
-		[]string{"DELETE FROM tombstone WHERE id = ?1", "UPDATE former_image SET erased = 0 WHERE id = ?1"}, ids)
+		[]string{"DELETE FROM tombstone WHERE id = ?1", // what had left the post before is not back with it
+			`UPDATE former_image SET erased = 0 WHERE id = ?1
+				AND image NOT IN (SELECT image FROM trouble WHERE id = ?1 AND ` + leftSQL + ")"}, ids)
 }
 
 // changeTombstones runs statements for each post, and records in the log the posts that the first one changed.

@@ -1,14 +1,15 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
-	"rehydrate/policy"
 )
 
 // What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
@@ -109,9 +110,24 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
 }
 
-// leftImages are images that were removed from posts that stay, with the reason, by the names of their entries, which
-// the manifest does not have.
-type leftImages map[string]manifest.Reason
+// leftImages are images that were removed from posts that stay, by the names of their entries, which the manifest does
+// not have.
+type leftImages map[string]leftImage
+
+// A leftImage is what is known of the removal of an image.
+type leftImage struct {
+	Reason manifest.Reason
+	Source string `json:",omitempty"` // as Trouble.Source
+}
+
+// UnmarshalJSON also reads the reason alone, as an earlier version wrote it.
+func (l *leftImage) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte("{")) {
+		type plain leftImage // without this method
+		return json.Unmarshal(text, (*plain)(l))
+	}
+	return json.Unmarshal(text, &l.Reason)
+}
 
 // addRemovals takes over what a log has of removals, but for tombstones.
 func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
@@ -129,7 +145,7 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 	}
 	left := leftImages{}
 	for k, was := range gone.Entries {
-		left[k.String()] = was.Reason
+		left[k.String()] = leftImage{Reason: was.Reason}
 	}
 	t.addLeft(ctx, left)
 	for k, was := range gone.Entries {
@@ -236,8 +252,8 @@ func (t *tx) addLeft(ctx context.Context, more leftImages) {
 		return
 	}
 	rest := leftImages{}
-	maps.Copy(rest, left)
 	maps.Copy(rest, more)
+	maps.Copy(rest, left) // which has the source
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
 		k, err := manifest.ParseKey(name)
 		t.fail(err)
@@ -246,13 +262,12 @@ func (t *tx) addLeft(ctx context.Context, more leftImages) {
 		if t.err != nil || entries == 0 {
 			continue
 		}
-		// What is on record already keeps its detail. With its post the whole of it goes.
+		// What is on record already keeps its detail.
 		t.exec(ctx, `INSERT OR REPLACE INTO trouble (id, image, source, outcome, reason, detail, beside, at)
-			SELECT ?1, ?2, '', ?3, ?4, '',
+			SELECT ?1, ?2, ?6, ?3, ?4, '',
 			  CASE WHEN EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2) THEN ?5 ELSE '' END, 0
-			WHERE NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?4 AND beside IN ('', ?5))
-			AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
-			k.ID, k.Image, manifest.Gone, rest[name], Going)
+			WHERE NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?4 AND beside IN ('', ?5))`,
+			k.ID, k.Image, manifest.Gone, rest[name].Reason, Going, rest[name].Source)
 		delete(rest, name)
 	}
 	t.setMeta(ctx, metaLeft, jsonColumn{rest})
@@ -262,11 +277,11 @@ func (t *tx) addLeft(ctx context.Context, more leftImages) {
 func (t *tx) keepLeft(ctx context.Context) {
 	type row struct {
 		manifest.Key
-		reason manifest.Reason
+		leftImage
 	}
-	rows, err := list(ctx, t, func(r *row) []any { return []any{&r.ID, &r.Image, &r.reason} }, `SELECT id, image, reason
-		FROM trouble JOIN entry USING (id, image) WHERE ordinal < 0 AND beside IN ('', ?) AND reason IN (?, ?)`,
-		Going, policy.LeftGallery, policy.CrosspostParent)
+	rows, err := list(ctx, t, func(r *row) []any { return []any{&r.ID, &r.Image, &r.Reason, &r.Source} },
+		`SELECT id, image, reason, source FROM trouble JOIN entry USING (id, image)
+			WHERE ordinal < 0 AND beside IN ('', ?) AND `+leftSQL, Going)
 	t.fail(err)
 	left, err := readNote[leftImages](ctx, t, metaLeft)
 	t.fail(err)
@@ -276,7 +291,7 @@ func (t *tx) keepLeft(ctx context.Context) {
 	all := leftImages{}
 	maps.Copy(all, left)
 	for _, r := range rows {
-		all[r.Key.String()] = r.reason
+		all[r.Key.String()] = r.leftImage
 	}
 	t.setMeta(ctx, metaLeft, jsonColumn{all})
 }
