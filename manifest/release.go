@@ -52,6 +52,7 @@ type Release struct {
 	options      Options
 	file         settingsFile
 	files        []inputFile       // of the manifest, in the order in which they are read
+	sums         *sums             // nil unless the files have to be as they are listed
 	records      string            // the path of keys to the records in JSON
 	toml         *Document         // release.toml, nil for a bare annotations file
 	vocabularies []vocabulary      // of Schema.Categories, with the mapped spellings
@@ -97,6 +98,9 @@ type Options struct {
 	// Known reports whether a word is in the dictionary: what is in none can be a name, and what is in it no id. With
 	// nil nothing is told by that.
 	Known func(word string) bool
+	// AsPublished holds what is read of a release folder against its SHA256SUMS, if it has one, and refuses what differs
+	// or is missing: a folder that came damaged or incomplete says other things of posts than its maintainers do.
+	AsPublished bool
 	// Today is the day by which PostID.TooNew tells ids of comments from those of posts; zero where it is not known.
 	Today time.Time
 }
@@ -194,7 +198,19 @@ func readSettings(dir, name string) ([]byte, error) {
 }
 
 func openFolder(dir string, o Options) (*Release, error) {
+	var listed *sums
+	if o.AsPublished {
+		var err error
+		listed, err = readSums(dir)
+		if err != nil {
+			return nil, err
+		}
+	}
 	b, err := readSettings(dir, SettingsName)
+	if errors.Is(err, fs.ErrNotExist) && listed.has(SettingsName) {
+		p := listed.missing(SettingsName)
+		return nil, table.One(&p)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, table.One(&Problem{File: dir, Message: "the folder has no release.toml, so it is not a release",
 			Hint: "rehydrate init DIR --manifest FILE makes a release of an annotations file"})
@@ -202,11 +218,17 @@ func openFolder(dir string, o Options) (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := listed.checkSettings(b); err != nil {
+		return nil, err
+	}
 	r, err := parseSettings(b, filepath.Join(dir, SettingsName), o)
 	if err != nil {
 		return nil, err
 	}
-	r.Dir = dir
+	r.Dir, r.sums = dir, listed
+	if err := r.sums.checkFiles(r); err != nil {
+		return nil, err
+	}
 	if err := r.findFiles(); err != nil {
 		return nil, err
 	}
@@ -226,27 +248,40 @@ func (r *Release) bind(toml []byte) error {
 	return nil
 }
 
+// A besideFile is one that a release has beside release.toml and annotations.
+type besideFile struct {
+	key    string
+	name   string
+	named  bool    // by release.toml; one with its usual name may be absent
+	signed bool    // its signature lies beside it
+	path   *string // where the release says that it is there
+}
+
+func (r *Release) beside() []besideFile {
+	files := []besideFile{
+		{key: "policy", name: r.file.Policy, path: &r.PolicyPath},
+		{key: "tombstones", name: r.file.Tombstones, path: &r.TombstonesPath},
+		{key: "revocations", name: r.file.Revocations, path: &r.RevocationsPath, signed: true},
+	}
+	for i, usual := range []string{"policy.toml", TombstonesName, RevocationsName} {
+		files[i].named = r.toml.Has(files[i].key)
+		if !files[i].named {
+			files[i].name = usual
+		}
+	}
+	return files
+}
+
 func (r *Release) findFiles() error {
 	r.findManifest()
-	for _, file := range []struct {
-		key, usual string
-		name, path *string
-	}{
-		{"policy", "policy.toml", &r.file.Policy, &r.PolicyPath},
-		{"tombstones", TombstonesName, &r.file.Tombstones, &r.TombstonesPath},
-		{"revocations", RevocationsName, &r.file.Revocations, &r.RevocationsPath},
-	} {
-		named := r.toml.Has(file.key)
-		if !named {
-			*file.name = file.usual
-		}
-		f, err := openInside(r.Dir, *file.name)
+	for _, file := range r.beside() {
+		f, err := openInside(r.Dir, file.name)
 		if err == nil {
 			// Opened only to see now, and not in the middle of a run, that it can be.
 			f.Close()
-			*file.path = filepath.Join(r.Dir, *file.name)
-		} else if named || !errors.Is(err, fs.ErrNotExist) { // those with their usual names may be absent
-			r.cannotOpen(file.key, *file.name, err)
+			*file.path = filepath.Join(r.Dir, file.name)
+		} else if file.named || !errors.Is(err, fs.ErrNotExist) {
+			r.cannotOpen(file.key, file.name, err)
 		}
 	}
 	return r.toml.Err()
@@ -263,6 +298,14 @@ func (r *Release) cannotOpen(key, name string, err error) {
 		"put the file into the release folder, or correct its name here")
 }
 
+// namedFiles are the files, folders and patterns that release.toml names as the manifest.
+func (r *Release) namedFiles() []manifestFile {
+	if len(r.file.Files) > 0 {
+		return r.file.Files
+	}
+	return []manifestFile{{Path: r.file.Manifest}}
+}
+
 // findManifest finds the files that manifest or the [[file]] tables name.
 func (r *Release) findManifest() {
 	root, err := os.OpenRoot(r.Dir)
@@ -271,11 +314,7 @@ func (r *Release) findManifest() {
 		return
 	}
 	defer root.Close()
-	named := r.file.Files
-	if len(named) == 0 {
-		named = []manifestFile{{Path: r.file.Manifest}}
-	}
-	for i, file := range named {
+	for i, file := range r.namedFiles() {
 		key := "manifest"
 		if len(r.file.Files) > 0 {
 			key = fmt.Sprintf("file[%d].path", i)
@@ -336,6 +375,9 @@ func (r *Release) hasKeys() bool { return r.files[0].format == JSONL || r.files[
 func (r *Release) readHeader(toml []byte) ([]string, error) {
 	// The digest comes first: rows are held against it when they have been read.
 	if err := r.digest(); err != nil {
+		return nil, err
+	}
+	if err := r.sums.checkManifest(r); err != nil {
 		return nil, err
 	}
 	r.setDigest(toml, r.ManifestDigest)

@@ -45,7 +45,6 @@ const (
 	PolicyName    = "policy.toml"
 	DatasheetName = "datasheet.md"
 	AgreementName = "agreement.json"
-	SumsName      = "SHA256SUMS"
 )
 
 // Config says what is published.
@@ -498,7 +497,7 @@ func (p *publishing) seal(ctx context.Context) error {
 	for _, f := range p.Files {
 		fmt.Fprintf(&sums, "%s  %s\n", f.SHA256, f.Name)
 	}
-	err := p.writeBytes(ctx, SumsName, sums.Bytes())
+	err := p.writeBytes(ctx, manifest.SumsName, sums.Bytes())
 	if err != nil || p.Key == nil {
 		return err
 	}
@@ -506,5 +505,5 @@ func (p *publishing) seal(ctx context.Context) error {
 	if err != nil {
 		return userfile.Wrong("--sign: %w", err)
 	}
-	return p.writeBytes(ctx, SumsName+manifest.SignatureSuffix, signature)
+	return p.writeBytes(ctx, manifest.SumsName+manifest.SignatureSuffix, signature)
 }

@@ -138,11 +138,11 @@ func TestReport(t *testing.T) {
 	testkit.Same(t, "the digest that a grant names", r.Digest, report.Digest)
 	sums := ""
 	for _, f := range report.Files {
-		if f.Name != SumsName {
+		if f.Name != manifest.SumsName {
 			sums += f.SHA256 + "  " + f.Name + "\n"
 		}
 	}
-	testkit.Same(t, "SHA256SUMS", sums, made[SumsName])
+	testkit.Same(t, "SHA256SUMS", sums, made[manifest.SumsName])
 }
 
 // TestWhereTo: a folder that holds something is refused and keeps it, and what a killed publish left is no part of the

@@ -212,10 +212,10 @@ func TestWordsOfImages(t *testing.T) {
 func TestSigned(t *testing.T) {
 	block, err := ssh.MarshalPrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), "")
 	testkit.OK(t, err)
-	const name = SumsName + manifest.SignatureSuffix
+	const name = manifest.SumsName + manifest.SignatureSuffix
 	made, report, err := published(t, two, func(c *Config) { c.Key = pem.EncodeToMemory(block) })
 	testkit.OK(t, err)
-	want, err := policy.Sign(pem.EncodeToMemory(block), policy.ReleaseNamespace, strings.NewReader(made[SumsName]))
+	want, err := policy.Sign(pem.EncodeToMemory(block), policy.ReleaseNamespace, strings.NewReader(made[manifest.SumsName]))
 	testkit.Same(t, "the signature", string(want), made[name], err)
 	if !report.Signed || !strings.HasPrefix(made[name], "-----BEGIN SSH SIGNATURE-----") {
 		t.Errorf("signed: %t, %s", report.Signed, made[name])
@@ -252,11 +252,11 @@ func TestBrokenOffAnywhere(t *testing.T) {
 			testkit.OK(t, failed)
 			if err == nil {
 				testkit.Same(t, "in the end", 1, len(left))
-				_, failed := os.Stat(filepath.Join(c.To, SumsName+manifest.SignatureSuffix))
+				_, failed := os.Stat(filepath.Join(c.To, manifest.SumsName+manifest.SignatureSuffix))
 				testkit.OK(t, failed)
 				return nil
 			}
-			_, failed = os.Stat(filepath.Join(c.To, SumsName)) // the last step makes the name last on the disk
+			_, failed = os.Stat(filepath.Join(c.To, manifest.SumsName)) // the last step makes the name last on the disk
 			if len(left) > 0 && failed != nil {
 				t.Fatalf("%v: %v is left", err, left)
 			}
