@@ -147,7 +147,7 @@ func (c *command) annotateMergeCommand() *cobra.Command {
 
 func (c *command) annotateMerge(ctx context.Context, release string, round roundFlags, m annotate.Merging,
 	out string) error {
-	opened, err := c.openRelease(ctx, release)
+	opened, err := c.openDraft(ctx, release)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,6 @@ func (c *command) retries(cmd *cobra.Command, _ string) ([]string, error) {
 
 // goldSplits are the splits of the release with the true labels.
 func (c *command) goldSplits(cmd *cobra.Command, _ string) ([]string, error) {
-	opened, err := c.openRelease(cmd.Context(), cmd.Flag("release").Value.String())
+	opened, err := c.openDraft(cmd.Context(), cmd.Flag("release").Value.String())
 	return append(opened.summary.Splits, "all"), err
 }

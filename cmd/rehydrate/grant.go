@@ -112,7 +112,7 @@ func isDraft(rel *manifest.Release) bool {
 		_, err := os.Lstat(filepath.Join(rel.Dir, name))
 		return err == nil
 	}
-	return rel.Dir != "" && has(publish.AnswersName) && !has(publish.SumsName)
+	return rel.Dir != "" && has(publish.AnswersName) && !has(manifest.SumsName)
 }
 
 // A permit is the grant of a release, and what it is judged by.

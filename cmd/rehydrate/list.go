@@ -16,12 +16,12 @@ import (
 	"rehydrate/policy"
 )
 
-// openEither opens a release, or a list of posts.
-func (c *command) openEither(ctx context.Context, path string) (*manifest.Release, error) {
+// openEither opens a release, or a list of posts. asPublished is that of manifest.Options.
+func (c *command) openEither(ctx context.Context, path string, asPublished bool) (*manifest.Release, error) {
 	if err := noTombstones(path); err != nil {
 		return nil, err
 	}
-	o := manifest.Options{OpenParquet: scan.OpenManifest}
+	o := manifest.Options{OpenParquet: scan.OpenManifest, AsPublished: asPublished}
 	if !manifest.IsList(path) {
 		return manifest.Open(path, o)
 	}

@@ -58,7 +58,7 @@ func (c *command) publishCommand() *cobra.Command {
 }
 
 func (c *command) publish(ctx context.Context, path string, f publishFlags, wantsWorkspace bool) error {
-	opened, err := c.openRelease(ctx, path)
+	opened, err := c.openDraft(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -295,14 +295,28 @@ type checkedRelease struct {
 	tombstones []manifest.Tombstone
 }
 
-// openRelease opens a release, and reads all of it.
+// openRelease opens a release to act or judge by it, and reads all of it.
 func (c *command) openRelease(ctx context.Context, path string) (checkedRelease, error) {
-	var opened checkedRelease
-	var err error
-	opened.Release, err = c.openManifest(ctx, path)
+	release, err := c.openManifest(ctx, path)
 	if err != nil {
-		return opened, err
+		return checkedRelease{}, err
 	}
+	return readWhole(ctx, release)
+}
+
+// openDraft opens a release for its maintainers, and reads all of it. They work on copies of what they published, so
+// that its files may be others than SHA256SUMS has.
+func (c *command) openDraft(ctx context.Context, path string) (checkedRelease, error) {
+	release, err := c.open(ctx, path, false)
+	if err != nil {
+		return checkedRelease{}, err
+	}
+	return readWhole(ctx, release)
+}
+
+func readWhole(ctx context.Context, release *manifest.Release) (checkedRelease, error) {
+	opened := checkedRelease{Release: release}
+	var err error
 	// The whole manifest is read now: its errors must be known before a request or a write.
 	opened.summary, err = opened.Check(ctx)
 	if err != nil {
@@ -318,8 +332,13 @@ func (c *checkedRelease) readTombstones() (err error) {
 	return err
 }
 
-// openManifest opens a release, and says what it is where it is none.
+// openManifest opens a release to act or judge by it. One that was published has to be as it was published.
 func (c *command) openManifest(ctx context.Context, path string) (*manifest.Release, error) {
+	return c.open(ctx, path, true)
+}
+
+// open opens a release, and says what it is where it is none. asPublished is that of manifest.Options.
+func (c *command) open(ctx context.Context, path string, asPublished bool) (*manifest.Release, error) {
 	if err := userfile.Exists(path); err != nil {
 		return nil, asUsage(err)
 	}
@@ -328,7 +347,7 @@ func (c *command) openManifest(ctx context.Context, path string) (*manifest.Rele
 		return nil, &problem{err: fmt.Errorf("%s is a workspace, not a release", path), code: exitUsage,
 			hint: "name the release, and the workspace with -w: " + c.onRelease(path, within)}
 	}
-	rel, err := c.openEither(ctx, path)
+	rel, err := c.openEither(ctx, path, asPublished)
 	if err == nil {
 		c.release = path
 		return rel, nil
