@@ -29,7 +29,7 @@ type duty struct {
 }
 
 // forRemovals is resume for a job that only takes out what is gone. It reads no row of the manifest: a fault there must
-// not keep a removal waiting.
+// not keep a removal waiting, unless it shows that the folder is not as it was published.
 func (c *command) forRemovals(ctx context.Context, path string, f *releaseFlags) (pipeline.Config, error) {
 	var opened checkedRelease
 	var err error
