@@ -126,13 +126,13 @@ func (s *sums) has(name string) bool {
 }
 
 func (s *sums) missing(name string) Problem {
-	return s.problem(name, 0, "the file is missing: "+SumsName+" lists it")
+	return s.problem(name, 0, "the file is missing: SHA256SUMS lists it")
 }
 
 // compare adds a problem for a file that is listed with another digest than sum.
 func (s *sums) compare(problems *Problems, name, sum string) {
 	if s.has(name) && s.list[name] != sum {
-		problems.Add(s.problem(name, 0, "the file is not as it was published: its digest is not the one in "+SumsName))
+		problems.Add(s.problem(name, 0, "the file is not as it was published: its digest is not the one in SHA256SUMS"))
 	}
 }
 
