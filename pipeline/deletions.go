@@ -52,6 +52,8 @@ func stricter(old workspace.Tombstone, p workspace.Post) bool {
 		return p.State != manifest.StateDeleted && is && !was
 	case p.State == manifest.StateDeleted: // by its author
 		return is || !was
+	case is && !was:
+		return true
 	}
 	// A removal that a policy may let come back became one that none may.
 	return mostLenient().Readmits(old.State, old.Reason) && !mostLenient().Readmits(p.State, p.Reason)
