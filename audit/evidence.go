@@ -125,7 +125,8 @@ func (a *audit) decidePost(e *evidence, was past) {
 		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason,
 			"by the workspace's tombstone of "+dayOf(e.stone.Time)
 	case e.kept != nil:
-		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.kept.State, "", "by tombstones.csv of the workspace"
+		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.kept.State, e.kept.Reason,
+			"by tombstones.csv of the workspace"
 	case was.stone != nil && e.stone == nil:
 		s.MustGo, s.Because, gone, reason, by = true, "log", "", "", "there is a tombstone of it in the log"
 	case s.State == "":

@@ -342,9 +342,11 @@ func (a *audit) takenDown() map[digest]*evidence {
 		case e.Because == "tombstone" && e.stone != nil,
 			e.Because == "release" && e.stone != nil && e.stone.Reason == policy.CrosspostAuthor && state == e.stone.State:
 			reason = e.stone.Reason
+		case e.Because == "tombstone": // of tombstones.csv
+			reason = e.kept.Reason
 		case e.Because == "log" && inLog:
 			state, reason = t.State, t.Reason
-		case e.Because != "release" && e.Because != "tombstone":
+		case e.Because != "release":
 			continue // an answer of Reddit alone: the next run gives it a tombstone
 		}
 		if policy.TakenDown(state, reason) {

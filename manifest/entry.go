@@ -152,5 +152,11 @@ type Tombstone struct {
 	Time  time.Time // UTC, to the second
 }
 
+// A ReasonedTombstone is one of a workspace's own list, which tells why the post went.
+type ReasonedTombstone struct {
+	Tombstone
+	Reason Reason // "" where it is not known
+}
+
 // OutcomesName is the file in a workspace that holds the outcome of every entry.
 const OutcomesName = "outcomes.csv"

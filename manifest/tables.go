@@ -76,13 +76,16 @@ func (r Result) fault() (cell int, message, hint string) {
 	case !slices.Contains(Outcomes(), r.Outcome):
 		names := strings.Trim(strings.ReplaceAll(fmt.Sprint(Outcomes()), " ", ", "), "[]")
 		return 3, table.Quote(string(r.Outcome)) + " is not an outcome", "the outcomes are " + names
-	case reason != "" && (!value.IsWord(reason, MaxName) || value.FoldASCII(reason) != reason):
+	case reason != "" && !isReason(reason):
 		return 4, table.Quote(reason) + " is not a reason", "a reason has lower-case letters, digits and _"
 	case of != (Key{}) && (!validID(string(of.ID)) || of.Image < 0 || of.Image > maxImage):
 		return 6, "duplicate_of does not name an entry", "it is an id, or id/N for an image other than the first"
 	}
 	return 0, "", ""
 }
+
+// isReason reports whether a reason has the form of one.
+func isReason(s string) bool { return value.IsWord(s, MaxName) && value.FoldASCII(s) == s }
 
 // What several messages say.
 const (
@@ -98,7 +101,7 @@ func BeginsOutcomes(head []byte) bool {
 // ReadOutcomes reads what WriteOutcomes wrote, strictly, as it is ranged over. A *Problem is about a
 // line that is wrong, or that names an entry again; it does not name the file, which only the caller knows.
 func ReadOutcomes(r io.Reader) iter.Seq2[Result, error] {
-	return records(r, outcomesHeader, func(cells []string) Result {
+	return records(r, []string{outcomesHeader}, func(cells []string) Result {
 		cells = each(cells, csvcell.FromCell)
 		result := Result{Split: cells[2], Outcome: Outcome(cells[3]), Reason: Reason(cells[4]), Detail: cells[5]}
 		result.ID = PostID(cells[0])
@@ -136,15 +139,15 @@ type row interface {
 	fault() (cell int, message, hint string)
 }
 
-// records reads the lines of a CSV file with a fixed header. A *Problem is about one line, and the next can be read;
-// another error ends the file.
-func records[T row](r io.Reader, header string, read func(cells []string) T) iter.Seq2[T, error] {
+// records reads the lines of a CSV file with one of the headers. A *Problem is about one line, and the next can be
+// read; another error ends the file.
+func records[T row](r io.Reader, headers []string, read func(cells []string) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		rows, err := table.NewCSV(r, "", ',')
-		if err == nil && !slices.Equal(rows.Columns(), strings.Split(header, ",")) {
+		if err == nil && !slices.Contains(headers, strings.Join(rows.Columns(), ",")) {
 			err = &Problem{Line: 1, Message: "the header is not the one that this file has",
-				Hint: "the first line is " + header}
+				Hint: "the first line is " + strings.Join(headers, " or ")}
 		}
 		if err != nil {
 			yield(none, err)
@@ -178,26 +181,42 @@ func records[T row](r io.Reader, header string, read func(cells []string) T) ite
 // TombstonesName is the tombstones file as a release keeps it.
 const TombstonesName = "tombstones.csv"
 
-const tombstonesHeader = "id,state,time"
+// The list of a workspace tells reasons, and that of a release does not: they would say who removed what.
+const (
+	tombstonesHeader = "id,state,time"
+	reasonsHeader    = tombstonesHeader + ",reason"
+)
 
-// BeginsTombstones reports whether a file can be one of tombstones, by its first bytes.
+// BeginsTombstones reports whether a file can be one of tombstones, with reasons or without, by its first bytes.
 func BeginsTombstones(head []byte) bool {
 	return bytes.HasPrefix(userfile.Unmarked(head), []byte(tombstonesHeader))
 }
 
-// ReadTombstones reads a tombstones file strictly. A file with the header alone is an empty list. The error is
-// *Problems, which do not name the file, or the reader's own.
+// ReadTombstones is ReadReasons for who does not go by reasons: it leaves them out, and takes every word for one.
 func ReadTombstones(r io.Reader) ([]Tombstone, error) {
+	list, err := ReadReasons(r, func(Reason) bool { return true })
 	var tombstones []Tombstone
+	for _, t := range list {
+		tombstones = append(tombstones, t.Tombstone)
+	}
+	return tombstones, err
+}
+
+// ReadReasons reads a tombstones file strictly, with the reasons if it has them, of which known must report that it
+// knows each. A file with the header alone is an empty list. The error is *Problems, which do not name the file, or the
+// reader's own.
+func ReadReasons(r io.Reader, known func(Reason) bool) ([]ReasonedTombstone, error) {
+	var tombstones []ReasonedTombstone
 	var problems Problems
+	read := func(cells []string) tombstoneRow { return readTombstone(cells, known) }
 	// A file without the header is refused: a cut-off one must not bring posts back.
-	for t, err := range records(r, tombstonesHeader, readTombstone) {
+	for t, err := range records(r, []string{tombstonesHeader, reasonsHeader}, read) {
 		if p, ok := table.AsProblem(err); ok {
 			problems.Add(*p)
 		} else if err != nil {
 			return nil, err
 		}
-		tombstones = append(tombstones, t)
+		tombstones = append(tombstones, t.ReasonedTombstone)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -205,18 +224,31 @@ func ReadTombstones(r io.Reader) ([]Tombstone, error) {
 	return tombstones, nil
 }
 
-func readTombstone(cells []string) Tombstone {
+// A tombstoneRow is a line of a tombstones file.
+type tombstoneRow struct {
+	ReasonedTombstone
+	unknown bool // the reason
+}
+
+func readTombstone(cells []string, known func(Reason) bool) tombstoneRow {
 	at, _ := time.Parse(time.RFC3339, cells[2])
 	if at.UTC().Format(time.RFC3339) != cells[2] {
 		at = time.Unix(1<<40, 0) // which is at fault
 	}
-	return Tombstone{ID: PostID(cells[0]), State: PostState(cells[1]), Time: at}
+	var t tombstoneRow
+	t.Tombstone = Tombstone{ID: PostID(cells[0]), State: PostState(cells[1]), Time: at}
+	if len(cells) > 3 {
+		t.Reason = Reason(cells[3])
+		t.unknown = t.Reason != "" && !known(t.Reason)
+	}
+	return t
 }
 
-func (t Tombstone) key() Key { return Key{ID: t.ID} }
+func (t tombstoneRow) key() Key { return Key{ID: t.ID} }
 
 // fault says which cell of a tombstone cannot stand in the file.
-func (t Tombstone) fault() (cell int, message, hint string) {
+func (t tombstoneRow) fault() (cell int, message, hint string) {
+	reason := string(t.Reason)
 	switch {
 	case !validID(string(t.ID)):
 		return 0, table.Quote(string(t.ID)) + " is not a post id", lowerCaseID
@@ -227,25 +259,50 @@ func (t Tombstone) fault() (cell int, message, hint string) {
 	case t.Time.IsZero() || t.Time.Unix() == 0:
 		return 2, "the time is what programs write for a missing one",
 			"write when the post was removed, or when you learned of it"
+	case reason != "" && !isReason(reason), t.unknown:
+		return 3, table.Quote(reason) + " is not a reason for a removal",
+			"it is a word such as moderator or takedown, as it was exported; leave it empty if nobody knows"
 	}
 	return 0, "", ""
 }
 
-// WriteTombstones writes the list in the order given, times in UTC to the second. It
-// refuses what ReadTombstones would refuse; w may then hold a part of the file.
+// WriteTombstones writes the list of a release, in the order given, times in UTC to the second. It refuses what
+// ReadTombstones would refuse; w may then hold a part of the file.
 func WriteTombstones(w io.Writer, tombstones []Tombstone) error {
+	return writeTombstones(w, tombstonesHeader, func(yield func(ReasonedTombstone, string) bool) {
+		for _, t := range tombstones {
+			if !yield(ReasonedTombstone{Tombstone: t}, "") {
+				return
+			}
+		}
+	})
+}
+
+// WriteReasons is WriteTombstones for the list of a workspace, which has reasons.
+func WriteReasons(w io.Writer, tombstones []ReasonedTombstone) error {
+	return writeTombstones(w, reasonsHeader, func(yield func(ReasonedTombstone, string) bool) {
+		for _, t := range tombstones {
+			if !yield(t, ","+string(t.Reason)) {
+				return
+			}
+		}
+	})
+}
+
+// writeTombstones writes a list, each line with what ends it.
+func writeTombstones(w io.Writer, header string, tombstones iter.Seq2[ReasonedTombstone, string]) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, tombstonesHeader)
+	fmt.Fprintln(out, header)
 	seen := make(seen)
-	for i, t := range tombstones {
-		_, message, _ := t.fault()
-		if _, twice := seen.add(Key{ID: t.ID}, i); twice {
+	for t, end := range tombstones {
+		_, message, _ := tombstoneRow{ReasonedTombstone: t}.fault()
+		if _, twice := seen.add(Key{ID: t.ID}, 0); twice {
 			message = "stands twice"
 		}
 		if message != "" {
 			return fmt.Errorf("write tombstones: post %s: %s", table.Quote(string(t.ID)), message)
 		}
-		fmt.Fprintf(out, "%s,%s,%s\n", t.ID, t.State, t.Time.UTC().Format(time.RFC3339))
+		fmt.Fprintf(out, "%s,%s,%s%s\n", t.ID, t.State, t.Time.UTC().Format(time.RFC3339), end)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write tombstones: %w", err)

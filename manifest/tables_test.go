@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"io"
 	"iter"
 	"strings"
 	"testing"
@@ -139,6 +140,8 @@ func FuzzReadTables(f *testing.F) {
 	f.Add([]byte("id,image,split,outcome,reason,detail,duplicate_of\nabc,0,train,duplicate,x,'=1,abd/1\n"))
 	f.Add([]byte("id,state,time\nabc,removed,2025-12-31T23:59:59Z\n"))
 	f.Add([]byte("id,state,time\nabc,gone,0000-00-00T00:00:00Z\n\n\x00"))
+	f.Add([]byte("id,state,time,reason\nabc,removed,2025-12-31T23:59:59Z,moderator\nabd,deleted,2025-12-31T23:59:59Z,\n"))
+	f.Add([]byte("id,state,time,reason\nabc,removed,2025-12-31T23:59:59Z,\"=1,2\"\nabd,removed,2025-12-31T23:59:59Z\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, err := readResults(b)
 		var p *Problem
@@ -149,7 +152,7 @@ func FuzzReadTables(f *testing.F) {
 		if err := WriteOutcomes(&again, results(list...)); err != nil {
 			t.Fatalf("cannot write what was read: %v", err)
 		}
-		stones, err := ReadTombstones(bytes.NewReader(b))
+		stones, err := ReadReasons(bytes.NewReader(b), func(r Reason) bool { return r != "nonsense" })
 		if err != nil {
 			if !errors.As(err, &p) || p.Line < 1 || p.Hint == "" {
 				t.Fatalf("error %v has no line or no hint", err)
@@ -157,10 +160,10 @@ func FuzzReadTables(f *testing.F) {
 			return
 		}
 		again.Reset()
-		if err := WriteTombstones(&again, stones); err != nil {
+		if err := WriteReasons(&again, stones); err != nil {
 			t.Fatalf("cannot write what was read: %v", err)
 		}
-		got, err := ReadTombstones(&again)
+		got, err := ReadReasons(&again, func(r Reason) bool { return r != "nonsense" })
 		if diff := cmp.Diff(stones, got); err != nil || diff != "" {
 			t.Fatalf("%v, (-want +got):\n%s", err, diff)
 		}
@@ -187,6 +190,67 @@ func TestTombstones(t *testing.T) {
 	}
 	if got, err := ReadTombstones(strings.NewReader("id,state,time\n")); err != nil || len(got) != 0 {
 		t.Errorf("header only: %v, %v, want none", got, err)
+	}
+}
+
+// TestReasons: the list of a workspace tells reasons; a list without them, and who does not go by them, has none.
+func TestReasons(t *testing.T) {
+	at := time.Date(2025, 12, 31, 23, 59, 59, 0, time.UTC)
+	list := []ReasonedTombstone{{Tombstone{ID: "abc", State: StateRemoved, Time: at}, "moderator"},
+		{Tombstone{ID: "abd", State: StateDeleted, Time: at}, ""}}
+	var b bytes.Buffer
+	if err := WriteReasons(&b, list); err != nil {
+		t.Fatal(err)
+	}
+	text := "id,state,time,reason\nabc,removed,2025-12-31T23:59:59Z,moderator\nabd,deleted,2025-12-31T23:59:59Z,\n"
+	if b.String() != text {
+		t.Errorf("wrote %q, want %q", b.String(), text)
+	}
+	known := func(r Reason) bool { return r == "moderator" }
+	got, err := ReadReasons(strings.NewReader(text), known)
+	if diff := cmp.Diff(list, got); err != nil || diff != "" {
+		t.Errorf("read back, %v (-want +got):\n%s", err, diff)
+	}
+	stones := []Tombstone{list[0].Tombstone, list[1].Tombstone}
+	bare, err := ReadTombstones(strings.NewReader(text))
+	if diff := cmp.Diff(stones, bare); err != nil || diff != "" {
+		t.Errorf("without the reasons, %v (-want +got):\n%s", err, diff)
+	}
+	b.Reset()
+	if err := WriteTombstones(&b, bare); err != nil {
+		t.Fatal(err)
+	}
+	list[0].Reason = ""
+	got, err = ReadReasons(&b, known)
+	if diff := cmp.Diff(list, got); err != nil || diff != "" {
+		t.Errorf("of a list without reasons, %v (-want +got):\n%s", err, diff)
+	}
+	for _, head := range []string{"id,state,time\n", "id,state,time,reason\n", "\ufeffid,state,time,reason\n"} {
+		if !BeginsTombstones([]byte(head)) {
+			t.Errorf("%q begins no list of tombstones", head)
+		}
+	}
+	if err := WriteReasons(io.Discard, []ReasonedTombstone{{stones[0], "by a moderator"}}); err == nil {
+		t.Error("a reason that is no word was written")
+	}
+	for row, want := range map[string]string{
+		"moderater":        `line 3, column 34: "moderater" is not a reason for a removal`,
+		"\"by, somebody\"": `line 3, column 34: "by, somebody" is not a reason for a removal`,
+		"Moderator":        `line 3, column 34: "Moderator" is not a reason for a removal`,
+		"moderator,x":      "line 3, column 44: the row has 5 fields, the header has 4",
+	} {
+		_, err := ReadReasons(strings.NewReader(text[:len(text)-len("abd,deleted,2025-12-31T23:59:59Z,\n")]+
+			"abd,removed,2025-12-31T23:59:59Z,"+row+"\n"), known)
+		var problems *Problems
+		if !errors.As(err, &problems) || len(problems.List) != 1 {
+			t.Errorf("%s: %v, want %q", row, err, want)
+			continue
+		}
+		p := problems.List[0]
+		p.Hint = ""
+		if p.Error() != want {
+			t.Errorf("%s: %q, want %q", row, p.Error(), want)
+		}
 	}
 }
 

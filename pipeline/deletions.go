@@ -104,6 +104,66 @@ func (r *run) holdTombstones(ctx context.Context) error {
 	return r.Workspace.SetReadmitted(ctx, false, again...)
 }
 
+// takeListed stores the tombstones of newListed.
+func (r *run) takeListed(ctx context.Context) error {
+	listed, err := r.newListed(ctx)
+	if err != nil || len(listed) == 0 {
+		return err
+	}
+	if err := r.Workspace.AddTombstones(ctx, listed); err != nil {
+		return fmt.Errorf("take over the tombstones that were named: %w", err)
+	}
+	return r.holdTombstones(ctx)
+}
+
+// newListed returns the tombstones of Listed that ask for more than those that hold. One that was suspended or lifted
+// since is none.
+func (r *run) newListed(ctx context.Context) (add []workspace.Tombstone, err error) {
+	if len(r.Listed) == 0 {
+		return nil, nil
+	}
+	returned, err := state.Returned(ctx, r.Workspace, r.Release, r.Now())
+	if err != nil {
+		return nil, err
+	}
+	have := maps.Clone(r.stones) // the lists can have a post twice
+	for _, l := range r.Listed {
+		t := workspace.Tombstone{Tombstone: l.Tombstone, Reason: l.Reason}
+		settled := func(e state.TombstoneEntry) bool { return settles(e, t) }
+		old, holds := have[t.ID]
+		if old.Reason == policy.CrosspostAuthor && t.Reason != "" && !policy.ByAuthor(t.Reason) {
+			t.State = manifest.StateRemoved // its image was, later than its author deleted the crosspost
+		}
+		if holds && asksMore(old, t) || !holds && !slices.ContainsFunc(returned, settled) {
+			add, have[t.ID] = append(add, t), t
+		}
+	}
+	return add, nil
+}
+
+// asksMore reports whether a tombstone of a list asks for more than the one that the post has. Without a reason it
+// counts as a request.
+func asksMore(old, t workspace.Tombstone) bool {
+	switch {
+	case t.Reason != "" && stricter(old, workspace.Post{State: t.State, Reason: t.Reason}):
+		return true
+	case t.Reason == "":
+		return t.State != old.State || !t.Time.Equal(old.Time)
+	}
+	return t.State == old.State && t.Reason == old.Reason && t.Time.After(old.Time)
+}
+
+// settles reports whether the post of a tombstone of a list came back after that: by a tombstone that was suspended or
+// lifted.
+func settles(e state.TombstoneEntry, t workspace.Tombstone) bool {
+	same := e.ID == t.ID && e.Time.Equal(t.Time)
+	if e.Status == state.TombstoneLifted {
+		return same && e.Lifted.Refused == ""
+	}
+	was := workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason}
+	return same && t.Reason == "" || e.ID == t.ID && t.Reason != "" && !asksMore(was, t)
+}
+
 // takeHeard takes over what audits heard of posts and images: what was live is withheld, until the job settles what is
 // gone: with what its own sweep finds, or at its end.
 func (r *run) takeHeard(ctx context.Context) (err error) {

@@ -47,13 +47,14 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a job works with. Tombstones, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may be left
-// out, and OCR, Workers and Language where the job reads no image.
+// A Config is what a job works with. Tombstones, Listed, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may
+// be left out, and OCR, Workers and Language where the job reads no image.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
 	// Tombstones are those the release publishes.
 	Tombstones []manifest.Tombstone
+	Listed     []manifest.ReasonedTombstone // of lists of the workspace that were kept elsewhere: a purge names them
 	Policy     policy.Policy
 	PolicyText []byte               // its file, where the release has none: run, split and merge keep a copy
 	Workspace  *workspace.Workspace // locked by this process
@@ -198,6 +199,9 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 		return fmt.Errorf("take over the release's tombstones: %w", err)
 	}
 	if err := r.holdTombstones(ctx); err != nil {
+		return err
+	}
+	if err := r.takeListed(ctx); err != nil {
 		return err
 	}
 	if err := r.takeHeard(ctx); err != nil {

@@ -10,11 +10,7 @@ import (
 // dropRemovedPictures forgets the stored images that show a picture that was taken down, and notes of which posts they
 // are.
 func (r *run) dropRemovedPictures(ctx context.Context) error {
-	// A job that lets no row in leaves another edition to the next run, and what that publishes counts now.
-	if err := r.stones.NamePictures(ctx, r.Workspace, r.Release); err != nil {
-		return err
-	}
-	t, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
+	t, err := r.removedPictures(ctx)
 	if err != nil || len(t) == 0 {
 		return err
 	}
@@ -32,4 +28,13 @@ func (r *run) dropRemovedPictures(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// removedPictures are the pictures that were taken down, by the tombstones that hold.
+func (r *run) removedPictures(ctx context.Context) (state.RemovedPictures, error) {
+	// A job that lets no row in leaves another edition to the next run, and what that publishes counts now.
+	if err := r.stones.NamePictures(ctx, r.Workspace, r.Release); err != nil {
+		return nil, err
+	}
+	return state.FindRemovedPictures(ctx, r.Workspace, r.stones)
 }

@@ -110,7 +110,7 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	if err := r.suppose(ctx); err != nil {
 		return err
 	}
-	removed, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
+	removed, err := r.removedPictures(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,14 @@ func (r *run) suppose(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.stones.NamePictures(ctx, r.Workspace, r.Release)
+	listed, err := r.newListed(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range listed {
+		r.stones[t.ID] = t
+	}
+	return nil
 }
 
 // upcoming yields what is stored of the entries as they will be when a job has loaded the manifest.
@@ -307,7 +314,7 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
-	removed, err := state.FindRemovedPictures(ctx, r.Workspace, r.stones)
+	removed, err := r.removedPictures(ctx)
 	if err != nil {
 		return plan, err
 	}

@@ -139,6 +139,16 @@ func ImageRemovals() []manifest.Reason {
 // post.
 func LeftPost(reason manifest.Reason) bool { return reason == LeftGallery || reason == CrosspostParent }
 
+// ByAuthor reports whether a reason says that the author deleted the post.
+func ByAuthor(reason manifest.Reason) bool { return reason == "author" || reason == CrosspostAuthor }
+
+// RemovalReason reports whether Judge gives a reason to posts that were removed or deleted.
+func RemovalReason(reason manifest.Reason) bool {
+	others := []manifest.Reason{"legal", "spam_filter", "moderator", "automod_filtered", "marker"}
+	return slices.Contains(takedowns, string(reason)) || ByAuthor(reason) || slices.Contains(others, reason) ||
+		len(reason) > len(OtherReason) && strings.HasPrefix(string(reason), OtherReason)
+}
+
 // TakenDown reports whether a removal is about the picture: its author deleted it, and not only a crosspost of it, or
 // Reddit, the law or somebody by request took it down. A removal of which the reason is not known counts.
 func TakenDown(s manifest.PostState, reason manifest.Reason) bool {

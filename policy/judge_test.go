@@ -178,17 +178,26 @@ func TestJudgeRemovalWins(t *testing.T) {
 		v := Judge(f)
 		switch v.State {
 		case manifest.StateRemoved, manifest.StateDeleted:
-			if !marked || v.Reason == "" {
+			if !marked || !RemovalReason(v.Reason) {
 				t.Fatalf("Judge(%+v) = %v; marks of removal: %v", f, v, marked)
 			}
 		case manifest.StateHeld, manifest.StateLive:
-			if marked || (v.State == manifest.StateHeld) != (f.Quarantine || f.ProfileSubreddit) {
+			if marked || RemovalReason(v.Reason) || (v.State == manifest.StateHeld) != (f.Quarantine || f.ProfileSubreddit) {
 				t.Fatalf("Judge(%+v) = %v; marks of removal: %v", f, v, marked)
 			}
 		default:
 			t.Fatalf("Judge(%+v) = %v: no state that an answer can lead to", f, v)
 		}
 	})
+}
+
+func TestRemovalReason(t *testing.T) {
+	for _, reason := range []manifest.Reason{"", "other_", "moderater", "takedown", "absent_twice", "deleted",
+		"same_as_removed"} {
+		if RemovalReason(reason) {
+			t.Errorf("RemovalReason(%q) = true: Judge gives no such reason", reason)
+		}
+	}
 }
 
 // TestReadmits: only what a moderator or AutoModerator removed ever comes back, and only where the policy says so.

@@ -291,7 +291,7 @@ func (v *verification) listOfTombstones() error {
 	}
 	if err == nil {
 		defer f.Close()
-		_, err = manifest.ReadTombstones(f)
+		_, err = state.ReadTombstones(f)
 	}
 	return err
 }

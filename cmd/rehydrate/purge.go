@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"rehydrate/pipeline"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 type purgeFlags struct {
@@ -79,11 +77,13 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		return err
 	}
 	config.ConfirmRemovals = f.confirmRemovals
-	listed, err := c.newTombstones(ctx, f.tombstones)
-	if err != nil {
-		return err
+	for _, name := range f.tombstones {
+		listed, err := readTombstones(name, state.ReadTombstones)
+		if err != nil {
+			return err
+		}
+		config.Listed = append(config.Listed, listed...)
 	}
-	config.Tombstones = append(config.Tombstones, listed...)
 	if f.dryRun {
 		return c.planPurge(ctx, config, request, f.offline)
 	}
@@ -105,33 +105,6 @@ func (c *command) purge(ctx context.Context, path string, f purgeFlags) error {
 		}
 	}
 	return leave.end(err)
-}
-
-// newTombstones are the tombstones of these files that do not hold in the workspace. A file has no reasons: one that is
-// in both would lose its own, by which the policy may let the post come back.
-func (c *command) newTombstones(ctx context.Context, files []string) (list []manifest.Tombstone, err error) {
-	for _, name := range files {
-		more, err := readTombstones(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	stored, err := reading(ctx, c, func(ws *workspace.Workspace) ([]workspace.Tombstone, error) {
-		return ws.Tombstones(ctx)
-	})
-	have := map[policy.NamedTombstone]manifest.PostState{}
-	for _, t := range stored {
-		if !t.Readmitted { // one that is suspended is to hold again
-			have[policy.NameTombstone(t.ID, t.Time)] = t.State
-		}
-	}
-	return slices.DeleteFunc(list, func(t manifest.Tombstone) bool {
-		return have[policy.NameTombstone(t.ID, t.Time)] == t.State
-	}), err
 }
 
 func (c *command) planPurge(ctx context.Context, config pipeline.Config, q pipeline.PurgeRequest, offline bool) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -327,7 +328,7 @@ func readWhole(ctx context.Context, release *manifest.Release) (checkedRelease, 
 
 func (c *checkedRelease) readTombstones() (err error) {
 	if c.TombstonesPath != "" {
-		c.tombstones, err = readTombstones(c.TombstonesPath)
+		c.tombstones, err = readTombstones(c.TombstonesPath, manifest.ReadTombstones)
 	}
 	return err
 }
@@ -361,13 +362,14 @@ func (c *command) open(ctx context.Context, path string, asPublished bool) (*man
 	return nil, asUsage(err)
 }
 
-func readTombstones(name string) ([]manifest.Tombstone, error) {
+// readTombstones reads a file of tombstones as a release publishes them, or as a workspace has them.
+func readTombstones[T any](name string, read func(io.Reader) ([]T, error)) ([]T, error) {
 	f, _, err := userfile.Open(name)
 	if err != nil {
 		return nil, usageError("read tombstones: %w", err)
 	}
 	defer f.Close()
-	stones, err := manifest.ReadTombstones(f)
+	stones, err := read(f)
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("%s: %w", name, err))
 	}

@@ -277,7 +277,7 @@ func (s *script) sign(ts *testscript.TestScript, args []string) {
 
 // named names tombstones: of a post the one that the workspace lists, or, as ID@TIME, that of that time.
 func (s *site) named(posts ...string) (names []policy.NamedTombstone) {
-	stones, err := readTombstones(filepath.Join(s.workspace, manifest.TombstonesName))
+	stones, err := readTombstones(filepath.Join(s.workspace, manifest.TombstonesName), manifest.ReadTombstones)
 	check(s.t, err)
 	for _, post := range posts {
 		id, text, _ := strings.Cut(post, "@")

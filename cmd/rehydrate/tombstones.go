@@ -61,7 +61,7 @@ func (c *command) tombstonesExportCommand() *cobra.Command {
 			return err
 		}
 		stones := state.Holds(list) // without those that were lifted: another workspace must not take them over
-		write := func(w io.Writer) error { return manifest.WriteTombstones(w, stones) }
+		write := func(w io.Writer) error { return manifest.WriteReasons(w, stones) }
 		if out == "" {
 			return write(c.stdout)
 		}
@@ -134,7 +134,7 @@ func (c *command) lift(ctx context.Context, path, file string) error {
 	}
 	var published []manifest.Tombstone
 	if rel.TombstonesPath != "" {
-		published, err = readTombstones(rel.TombstonesPath)
+		published, err = readTombstones(rel.TombstonesPath, manifest.ReadTombstones)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,12 @@ func IsRequest(reason manifest.Reason) (word string, yes bool) {
 	return "", reason == ReasonTakedown
 }
 
+// isKnown reports whether a tombstone can have a reason: that of a request, or of what Reddit said.
+func isKnown(reason manifest.Reason) bool {
+	word, request := IsRequest(reason)
+	return request && (word != "" || reason == ReasonTakedown) || policy.RemovalReason(reason)
+}
+
 // A Judge turns what is stored of an entry into its outcome.
 type Judge struct {
 	Policy     policy.Policy

@@ -63,7 +63,7 @@ func ListTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest.
 	}
 	kept, err := KeptTombstones(ctx, ws)
 	for _, t := range kept {
-		list = append(list, TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Status: TombstoneHolds})
+		list = append(list, TombstoneEntry{ID: t.ID, State: t.State, Time: t.Time, Reason: t.Reason, Status: TombstoneHolds})
 	}
 	return append(list, lifted...), err
 }
@@ -101,18 +101,29 @@ func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Releas
 		func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
 
-// Holds returns the tombstones of a list that hold, as tombstones.csv has them.
-func Holds(list []TombstoneEntry) []manifest.Tombstone {
-	var stones []manifest.Tombstone
+// Holds returns the tombstones of a list that hold, as tombstones.csv of a workspace has them for ReadTombstones.
+func Holds(list []TombstoneEntry) []manifest.ReasonedTombstone {
+	var stones []manifest.ReasonedTombstone
 	for _, e := range list {
-		if e.Status == TombstoneHolds {
-			stones = append(stones, manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time})
+		if e.Status != TombstoneHolds {
+			continue
 		}
+		t := manifest.ReasonedTombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}}
+		if isKnown(e.Reason) { // else the list could not be read
+			t.Reason = e.Reason
+		}
+		stones = append(stones, t)
 	}
 	return stones
 }
 
-// WriteTombstones writes those that hold to tombstones.csv of the workspace, as a release publishes them.
+// ReadTombstones reads a list of tombstones of a workspace: what manifest.WriteReasons wrote of Holds, or a list
+// without reasons.
+func ReadTombstones(r io.Reader) ([]manifest.ReasonedTombstone, error) {
+	return manifest.ReadReasons(r, isKnown)
+}
+
+// WriteTombstones writes those that hold to tombstones.csv of the workspace, with their reasons.
 func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 	if err := CheckTombstones(ctx, ws); err != nil { // it would pass for a list of the program's own from now on
 		return err
@@ -123,7 +134,7 @@ func WriteTombstones(ctx context.Context, ws *workspace.Workspace) error {
 		return err
 	}
 	_, err = ws.Replace(ctx, manifest.TombstonesName,
-		func(w io.Writer) error { return manifest.WriteTombstones(w, Holds(list)) }, nil)
+		func(w io.Writer) error { return manifest.WriteReasons(w, Holds(list)) }, nil)
 	return err
 }
 
@@ -204,7 +215,7 @@ func keptTombstones(ws *workspace.Workspace, have Holding,
 	if err != nil || file == nil {
 		return nil, err
 	}
-	own, err := manifest.ReadTombstones(bytes.NewReader(file))
+	own, err := ReadTombstones(bytes.NewReader(file))
 	if err != nil {
 		return nil, fmt.Errorf("%s in the workspace is damaged: %w; delete it if state.db did not come from a backup: "+
 			"then that has the same list", manifest.TombstonesName, err)
@@ -212,7 +223,7 @@ func keptTombstones(ws *workspace.Workspace, have Holding,
 	var kept []workspace.Tombstone
 	for _, t := range own {
 		if !have.Has(t.ID) && !lifted[policy.NameTombstone(t.ID, t.Time)] {
-			kept = append(kept, workspace.Tombstone{Tombstone: t})
+			kept = append(kept, workspace.Tombstone{Tombstone: t.Tombstone, Reason: t.Reason})
 		}
 	}
 	return kept, nil

@@ -57,14 +57,15 @@ func TestTombstonesThatHold(t *testing.T) {
 
 	// A file of a state that was lost since.
 	testkit.OK(t, os.WriteFile(filepath.Join(ws.Dir(), manifest.TombstonesName),
-		[]byte("id,state,time\naaa1,removed,2026-01-10T12:00:00Z\nfile3,deleted,2026-01-10T12:00:00Z\n"), 0o600))
+		[]byte("id,state,time,reason\naaa1,removed,2026-01-10T12:00:00Z,\n"+
+			"file3,deleted,2026-01-10T12:00:00Z,crosspost_author\n"), 0o600))
 	hold, err = HoldingTombstones(ctx, ws)
 	testkit.Same(t, "with one", "aaa1 file3", heldBy(hold), err)
 	hold, err = StoredTombstones(ctx, ws)
 	testkit.Same(t, "by state.db alone", "aaa1", heldBy(hold), err)
 	kept, err := KeptTombstones(ctx, ws)
 	testkit.Same(t, "of the file alone", []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: "file3",
-		State: manifest.StateDeleted, Time: noon}}}, kept, err)
+		State: manifest.StateDeleted, Time: noon}, Reason: policy.CrosspostAuthor}}, kept, err)
 	hold, err = Stones(ctx, ws, nil, []manifest.Tombstone{stone("pub4", 0, "").Tombstone,
 		stone("back2", 5, "").Tombstone}, policy.Default(), noon)
 	testkit.Same(t, "with the release's", "aaa1 back2 file3 pub4", heldBy(hold), err)
@@ -81,12 +82,27 @@ func TestTombstonesThatHold(t *testing.T) {
 	testkit.OK(t, WriteTombstones(ctx, ws))
 	body, err := os.ReadFile(filepath.Join(ws.Dir(), manifest.TombstonesName))
 	testkit.Same(t, "tombstones.csv",
-		"id,state,time\naaa1,removed,2026-01-10T12:00:00Z\nfile3,deleted,2026-01-10T12:00:00Z\n", string(body), err)
+		"id,state,time,reason\naaa1,removed,2026-01-10T12:00:00Z,moderator\n"+
+			"file3,deleted,2026-01-10T12:00:00Z,crosspost_author\n", string(body), err)
 
 	testkit.OK(t, os.WriteFile(filepath.Join(ws.Dir(), manifest.TombstonesName), []byte("id,state\nwhat"), 0o600))
 	if _, err := HoldingTombstones(ctx, ws); err == nil ||
 		!strings.Contains(err.Error(), "delete it if state.db did not come from a backup") {
 		t.Errorf("a damaged file: %v", err)
+	}
+}
+
+// TestListedReasons: a list has the reasons that this program gives, and a reader takes no other.
+func TestListedReasons(t *testing.T) {
+	for reason, want := range map[manifest.Reason]manifest.Reason{"moderator": "moderator", "author": "author",
+		"takedown": "takedown", "takedown_court_order": "takedown_court_order", "other_new": "other_new", "": "",
+		"takedown_": "", "other_": "", "moderater": "", "absent_twice": ""} {
+		list := Holds([]TombstoneEntry{
+			{ID: "aaa1", State: manifest.StateRemoved, Time: noon, Reason: reason, Status: TombstoneHolds}})
+		testkit.Same(t, "written of "+string(reason), want, list[0].Reason)
+		_, err := ReadTombstones(strings.NewReader(
+			"id,state,time,reason\naaa1,removed,2026-01-10T12:00:00Z," + string(reason) + "\n"))
+		testkit.Same(t, "read of "+string(reason), reason == want, err == nil)
 	}
 }
 
