@@ -64,13 +64,16 @@ func TestPicturesOfAnotherEdition(t *testing.T) {
 		w := ran.copied(t).do(c.steps).ok()
 		testkit.Same(t, c.steps, c.rows, namesOf(w.checkSound().rows))
 	}
-	w := ran.copied(t).do("stones removed p08")
-	w.read(func(ctx context.Context, ws *workspace.Workspace) {
-		config := w.config()
-		config.Workspace, config.Reddit = ws, nil
-		plan, err := PlanPurge(ctx, config, PurgeRequest{})
-		testkit.Same(t, "planned", []string{"p01"}, plan.Same, err)
-	})
+	for step, request := range map[string]PurgeRequest{"stones removed p08": {},
+		"stones unavailable p08": {IDs: []manifest.PostID{"p08"}}, "": {IDs: []manifest.PostID{"p08"}}} {
+		w := ran.copied(t).do(step)
+		w.read(func(ctx context.Context, ws *workspace.Workspace) {
+			config := w.config()
+			config.Workspace, config.Reddit = ws, nil
+			plan, err := PlanPurge(ctx, config, request)
+			testkit.Same(t, "planned after "+step, []string{"p01"}, plan.Same, err)
+		})
+	}
 }
 
 // TestImageStaysOutThoughItsPostWasAway: what left a post stays out when the post goes as a whole and comes back, or
