@@ -162,7 +162,6 @@ func TestWhyItMustGo(t *testing.T) {
 	}
 	live, gone := Standing{State: manifest.StateLive}, Standing{State: manifest.StateDeleted, Reason: "author"}
 	a := newAudit(Config{Policy: policy.Default()})
-	a.report.Time = day(9)
 	for _, tt := range []struct {
 		name  string
 		e     evidence
@@ -176,7 +175,7 @@ func TestWhyItMustGo(t *testing.T) {
 			stone: stone(manifest.StateRemoved, state.Requested("privacy"), 3)}, past{},
 			"taken down on request (privacy)", 3},
 		{"an answer of now", evidence{AuditedPost: AuditedPost{Standing: live},
-			live: &policy.Verdict{State: manifest.StateDeleted}}, past{}, "deleted by its author", 9},
+			live: &policy.Verdict{State: manifest.StateDeleted}, liveAt: day(9)}, past{}, "deleted by its author", 9},
 		{"the log knew before", evidence{AuditedPost: AuditedPost{Standing: gone},
 			stone: stone(manifest.StateDeleted, "author", 4)}, past{goneAt: day(2)}, "deleted by its author", 2},
 		{"the release's tombstone", evidence{published: &manifest.Tombstone{State: manifest.StateRemoved, Time: day(5)}},
