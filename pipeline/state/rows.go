@@ -174,19 +174,6 @@ func (g GoneSet) dropAllowed(ctx context.Context, ws *workspace.Workspace, stone
 	return nil
 }
 
-// MustEraseNow is MustErase by the workspace's own tombstones and the policy of its last run.
-func MustEraseNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
-	stones, err := HoldingTombstones(ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
-	p, err := LastPolicy(ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
-	return MustErase(ctx, ws, stones, p)
-}
-
 // MustLeaveDataset returns the rows that the dataset must not have: those of MustErase, and what waits for a
 // confirmation.
 func MustLeaveDataset(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {

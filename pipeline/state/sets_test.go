@@ -54,8 +54,6 @@ func TestWhichRowsMustGo(t *testing.T) {
 
 	erased, err := MustErase(ctx, ws, stones, policy.Default())
 	testkit.Same(t, "rows whose content is erased", "gone2 stone7 pict8", rowsOfSet(erased, rows...), err)
-	now, err := MustEraseNow(ctx, ws)
-	testkit.Same(t, "by the workspace's own tombstones", erased, now, err)
 	out, err := MustLeaveDataset(ctx, ws, stones, policy.Default())
 	testkit.Same(t, "rows that the dataset must not have", "gone2 wait3 left6 stone7 pict8", rowsOfSet(out, rows...),
 		err)
