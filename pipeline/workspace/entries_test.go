@@ -73,6 +73,7 @@ func TestReadmissionSuspendsATombstone(t *testing.T) {
 		{"not any more", readmit(false), stone("a000", removed, "moderator", 1), 1},
 		{"back again", readmit(true), back, 0},
 		{"removed again", add(removed, "automod_filtered", 2), stone("a000", removed, "automod_filtered", 2), 1},
+		{"only unavailable", add(manifest.StateUnavailable, "", 3), stone("a000", removed, "automod_filtered", 2), 1},
 		{"by somebody else", add(removed, "legal", 3), stone("a000", removed, "legal", 3), 1},
 		{"published", add(removed, "", 4), stone("a000", removed, "", 3), 1},
 		{"unavailable, and published", add(manifest.StateUnavailable, "", 5), stone("a000", removed, "", 3), 1},
@@ -97,6 +98,14 @@ func TestReadmissionSuspendsATombstone(t *testing.T) {
 			t.Errorf("%+v became a tombstone", bad)
 		}
 	}
+	testkit.OK(t, w.Close())
+	told := 0
+	for _, line := range logOf(t, w.Dir()) {
+		if line == "tombstone a000:deleted:author" {
+			told++
+		}
+	}
+	testkit.Same(t, "records of the tombstone as it was when the post was deleted, and removed after that", 2, told)
 }
 
 // TestSharedImagesAreOfDifferentURLs counts URLs of live posts, not entries: one URL that many posts share says

@@ -313,8 +313,8 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. One that says only that the post was unavailable gives way to every other, and that of a crosspost
-// which its author deleted to another removal than by an author. What is withheld of the post waits no longer: a
+// also an empty one. One that says only that the post was unavailable gives way to every other, and changes the reason of
+// none; that of a crosspost which its author deleted gives way to another removal than by an author. What is withheld of the post waits no longer: a
 // tombstone needs no confirmation. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
@@ -335,6 +335,7 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		// A post must not be readmitted for a reason that no longer holds.
 		changed := t.exec(ctx,
 			`UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND reason <> ?1
+			AND (state = ?3 OR ?3 <> 'unavailable')
 			AND CASE reason WHEN ?4 THEN ?3 <> 'deleted' ELSE state = ?3 OR ?1 = '' END`,
 			s.Reason, s.ID, s.State, policy.CrosspostAuthor)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
@@ -343,10 +344,12 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		t.exec(ctx, endHold, s.ID)
 		t.dropValues(ctx, "id = ? AND "+goneSQL, s.ID)
 		if stored+changed+younger > 0 {
-			var since time.Time
-			t.get(ctx, "SELECT time FROM tombstone WHERE id = ?", []any{s.ID}, timestamp{&since})
-			fresh[since] = append(fresh[since], auditlog.Post{ID: s.ID, State: s.State,
-				Reason: auditlog.Word(s.Reason)})
+			// The record has what holds now: who reads the log goes by the last one.
+			is := Tombstone{Tombstone: manifest.Tombstone{ID: s.ID}}
+			t.get(ctx, "SELECT state, time, reason FROM tombstone WHERE id = ?", []any{s.ID},
+				&is.State, timestamp{&is.Time}, &is.Reason)
+			fresh[is.Time] = append(fresh[is.Time], auditlog.Post{ID: is.ID, State: is.State,
+				Reason: auditlog.Word(is.Reason)})
 		}
 	}
 	for _, since := range slices.SortedFunc(maps.Keys(fresh), time.Time.Compare) {
