@@ -113,15 +113,21 @@ func (a *audit) decidePost(e *evidence, was past) {
 			e.LastLive, s.takenBack = e.Checked, heard.State.Gone()
 		}
 	}
-	// A tombstone outweighs every answer. The release's comes first: the operator cannot suspend it.
+	// A tombstone outweighs every answer. The release's comes first, as the operator cannot suspend it, unless one that
+	// the workspace has says more.
+	own := e.kept
+	if e.stone != nil && !state.Suspended(*e.stone, a.Policy) {
+		own = e.stone
+	}
 	s.MustGo = s.State.Gone() && !s.Withheld
 	gone, reason := s.State, s.Reason
 	switch {
 	// One that a statement of its maintainers lifted holds no more: the signature was checked against their keys.
-	case e.published != nil && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)]:
+	case e.published != nil && !a.lifted[policy.NameTombstone(e.ID, e.published.Time)] &&
+		(own == nil || !policy.Outweighs(own.State, own.Reason, e.published.State, "")):
 		s.MustGo, s.Because, gone, reason, by = true, "release", e.published.State, "",
 			"by the release's tombstone of "+dayOf(e.published.Time)
-	case e.stone != nil && !state.Suspended(*e.stone, a.Policy):
+	case own != nil && own == e.stone:
 		s.MustGo, s.Because, gone, reason, by = true, "tombstone", e.stone.State, e.stone.Reason,
 			"by the workspace's tombstone of "+dayOf(e.stone.Time)
 	case e.kept != nil:

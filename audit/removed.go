@@ -339,8 +339,7 @@ func (a *audit) takenDown() map[digest]*evidence {
 		state, reason := e.goneAs, manifest.Reason("")
 		t, inLog := logged[e.ID]
 		switch {
-		case e.Because == "tombstone" && e.stone != nil,
-			e.Because == "release" && e.stone != nil && e.stone.Reason == policy.CrosspostAuthor && state == e.stone.State:
+		case e.Because == "tombstone" && e.stone != nil:
 			reason = e.stone.Reason
 		case e.Because == "tombstone": // of tombstones.csv
 			reason = e.kept.Reason

@@ -235,7 +235,7 @@ func Suspended(t workspace.Tombstone, p policy.Policy) bool {
 }
 
 // Stones returns the tombstones that hold when a release is worked on: those of the workspace, with the suspended ones
-// that the release's policy does not let come back, and OtherTombstones.
+// that the release's policy does not let come back, and OtherTombstones, which count unless policy.Outweighs.
 func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
 	published []manifest.Tombstone, p policy.Policy, now time.Time) (Holding, error) {
 	hold, err := tombstonesByPost(ctx, ws)
@@ -245,7 +245,9 @@ func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
 	maps.DeleteFunc(hold, func(_ manifest.PostID, t workspace.Tombstone) bool { return Suspended(t, p) })
 	more, err := OtherTombstones(ctx, ws, rel, published, now)
 	for _, t := range more {
-		hold[t.ID] = t
+		if was, ok := hold[t.ID]; !ok || !policy.Outweighs(was.State, was.Reason, t.State, t.Reason) {
+			hold[t.ID] = t
+		}
 	}
 	return hold, err
 }

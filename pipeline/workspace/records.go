@@ -313,7 +313,7 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one. One that says only that the post was unavailable gives way to every other, and changes the reason of
+// also an empty one; but policy.Outweighs comes before all that. One that says only that the post was unavailable gives way to every other, and changes the reason of
 // none; that of a crosspost which its author deleted gives way to another removal than by an author. What is withheld of the post waits no longer: a
 // tombstone needs no confirmation. Only LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
@@ -326,6 +326,13 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		if !validID(s.ID) || !s.State.Gone() {
 			t.fail(fmt.Errorf("%q with state %q is not a tombstone", string(s.ID), string(s.State)))
 		}
+		said := s.Reason
+		var was Tombstone
+		t.get(ctx, "SELECT state, reason, readmitted FROM tombstone WHERE id = ?", []any{s.ID},
+			&was.State, &was.Reason, &was.Readmitted)
+		if !was.Readmitted && policy.Outweighs(was.State, was.Reason, s.State, s.Reason) {
+			s.State, s.Reason = was.State, was.Reason
+		}
 		stored := t.exec(ctx, `
 			INSERT INTO tombstone (id, state, time, reason) VALUES (?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, time = excluded.time, reason = excluded.reason, readmitted = 0
@@ -335,12 +342,11 @@ func (w *Workspace) addTombstones(ctx context.Context, t *tx, ts []Tombstone) {
 		// A post must not be readmitted for a reason that no longer holds.
 		changed := t.exec(ctx,
 			`UPDATE tombstone SET reason = ?1 WHERE id = ?2 AND reason <> ?1
-			AND (state = ?3 OR ?3 <> 'unavailable')
-			AND CASE reason WHEN ?4 THEN ?3 <> 'deleted' ELSE state = ?3 OR ?1 = '' END`,
+			AND (state = ?3 OR ?3 <> 'unavailable' AND (reason = ?4 OR ?1 = ''))`,
 			s.Reason, s.ID, s.State, policy.CrosspostAuthor)
 		// The tombstone takes the time of the last one with a reason: a statement written before that does not lift it.
 		younger := t.exec(ctx, "UPDATE tombstone SET time = ?1 WHERE id = ?2 AND time < ?1 AND ?3 <> ''",
-			seconds(s.Time), s.ID, s.Reason)
+			seconds(s.Time), s.ID, said)
 		t.exec(ctx, endHold, s.ID)
 		t.dropValues(ctx, "id = ? AND "+goneSQL, s.ID)
 		if stored+changed+younger > 0 {
