@@ -361,7 +361,9 @@ func (a *audit) readLog(ctx context.Context) error {
 		}
 		a.replay(e)
 	}
-	return a.readPending(ctx, l.Size())
+	err = a.readPending(ctx, l.Size())
+	a.forgetNobodys()
+	return err
 }
 
 // readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written. What
@@ -405,6 +407,18 @@ func (a *audit) readPending(ctx context.Context, size int64) error {
 		}
 	}
 	return nil
+}
+
+// digestsOf are those of the image that a record is of.
+func digestsOf(e auditlog.Event) []digest {
+	return []digest{parseDigest(e.SHA256), parseDigest(e.Original), parseDigest(e.Pixels)}
+}
+
+// forgetNobodys takes out of the marks what hosts in trouble sent in place of everything: no post showed it.
+func (a *audit) forgetNobodys() {
+	if len(a.nobodys) > 0 {
+		a.gone.marks = slices.DeleteFunc(a.gone.marks, func(m clue[digest]) bool { return a.nobodys[m] })
+	}
 }
 
 // replay applies one record to the evidence.
@@ -456,9 +470,17 @@ func (a *audit) replay(e auditlog.Event) {
 			}
 		case auditlog.Erased:
 			was.left = was != past{} && e.Verdict == string(state.LeftManifest)
+			if e.Verdict == auditlog.StandIn {
+				for _, d := range digestsOf(e) {
+					a.nobodys[clue[digest]{d, a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String())}] = true
+				}
+			}
 		case auditlog.Fetch:
-			a.gone.add(a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String()), parseDigest(e.SHA256),
-				parseDigest(e.Original), parseDigest(e.Pixels))
+			k := a.known(p.ID, manifest.Key{ID: p.ID, Image: e.Image}.String())
+			for _, d := range digestsOf(e) { // it came again, and may stay
+				delete(a.nobodys, clue[digest]{d, k})
+			}
+			a.gone.add(k, digestsOf(e)...)
 		}
 		if was != a.past[p.ID] {
 			a.past[p.ID] = was

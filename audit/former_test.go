@@ -54,3 +54,24 @@ func TestFormerPictures(t *testing.T) {
 		}
 	}
 }
+
+// TestPictureForEverybodyIsNoFinding: what a host sent in place of everything is no picture of a post that is deleted,
+// and what came once more as its image is.
+func TestPictureForEverybodyIsNoFinding(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		w, ctx := newWorld(t, false, false), t.Context()
+		ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+		testkit.OK(t, err, ws.ForgetImage(ctx, manifest.Key{ID: live1}, workspace.Trouble{Outcome: manifest.Failed}))
+		if again {
+			w.store(t, ws, live1)
+		}
+		testkit.OK(t, ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: live1,
+			State: manifest.StateDeleted, Time: w.config.Now()}}}), ws.Erase(ctx, live1), ws.Close())
+		file := filepath.Join(t.TempDir(), "picture")
+		testkit.OK(t, os.WriteFile(file, w.images[live1], 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, "found", again, slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.ID == live1 && f.Where == file
+		}))
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"rehydrate/internal/picture"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -34,7 +35,7 @@ const (
 )
 
 // reasonNoImages is the reason of entries whose host sends no images to anybody.
-const reasonNoImages manifest.Reason = "host_sends_no_images"
+const reasonNoImages manifest.Reason = auditlog.StandIn
 
 // A refusal is what a host sent in place of an image.
 type refusal struct {
@@ -189,7 +190,8 @@ func (s *hosts) answered(a refusal) *policy.Fault {
 			return
 		}
 		final := !now.Outcome.Retryable()
-		if h.sound() && !reddit.NoImage(now.Reason) {
+		// A picture that was taken down can be what the host sends to everybody, as in an earlier run.
+		if h.sound() && !reddit.NoImage(now.Reason) && now.Reason != policy.SameAsRemoved {
 			return // it is about this image
 		}
 		h.open = append(h.open, a)
@@ -438,7 +440,7 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 		posts[rec.ID] = true
 		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
 			Detail: name + " sent the same picture to everybody"}
-		if err := g.dropImage(ctx, rec.Key, f); err != nil {
+		if err := g.Workspace.ForgetImage(ctx, rec.Key, trouble(f)); err != nil {
 			return err
 		}
 	}

@@ -78,6 +78,12 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 		{"and one is asked",
 			"host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm",
 			"", waits, "i.redd.it"},
+		{"and one is asked once more",
+			"host ALL i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10; run confirm; run confirm; run",
+			"", waits, "i.redd.it"},
+		{"the picture of one that is deleted since",
+			"host ALL i.redd.it; run; post deleted p00; run; host ok i.redd.it; run", strings.TrimPrefix(all, "p00 "), "kept/",
+			""},
 		{"killed, and still so", "host ALL i.redd.it; run die=120; run", "", waits, "i.redd.it"},
 		{"killed, still so, and healed", "host ALL i.redd.it; run die=120; run; host ok i.redd.it; run; run", all,
 			"kept/", ""},
@@ -112,6 +118,27 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 				checkHosts(t, strings.ReplaceAll(c.steps, "ALL", picture), c.kept, c.p11, c.trouble)
 			})
 		}
+	}
+}
+
+// TestPictureForEverybodyIsThatOfItsPostAlone: where what a host sends to everybody is the image of one post, that stays
+// whatever becomes of the others, also once state.db is lost.
+func TestPictureForEverybodyIsThatOfItsPostAlone(t *testing.T) {
+	ran := newWorld(t, numbered(12)...).do("manifest 3; run; manifest 12; host 2 i.redd.it; run; host ok i.redd.it").ok()
+	for _, steps := range []string{"post deleted p11; recheck", "LOSE state.db; run; post deleted p11; recheck",
+		"post deleted p11; run; post deleted p10; LOSE state.db; run"} {
+		w := ran.copied(t)
+		testkit.Same(t, "p11 before", "failed/host_sends_no_images", w.checkSound().outcome("p11"))
+		for step := range strings.SplitSeq(steps, "; ") {
+			w.lose(step)
+		}
+		s := w.checkSound()
+		testkit.Same(t, steps, "kept/", s.outcome("p02"))
+		testkit.Same(t, steps+": its image", true, s.imageOf("p02"))
+	}
+	s := ran.copied(t).do("post deleted p02; recheck; host 2 i.redd.it; run").ok().checkSound()
+	for _, id := range numbered(12)[3:] {
+		testkit.Same(t, id+", where it is taken down", "failed/host_sends_no_images", s.outcome(id))
 	}
 }
 

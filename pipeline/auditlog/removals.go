@@ -151,6 +151,8 @@ func (r *Removals) Learn(e Event) {
 			digests := ImageDigests{e.SHA256, e.Original, e.Pixels}
 			set(r.last, p.ID, e.Image, digests)
 			r.forget(p.ID, e.Image, digests)
+		case e.Verdict == StandIn:
+			delete(r.last[p.ID], e.Image)
 		default:
 			for image, digests := range r.last[p.ID] {
 				if e.Erases(manifest.Key{ID: p.ID, Image: image}) {
@@ -178,11 +180,11 @@ func set[T any](m map[manifest.PostID]map[int]T, id manifest.PostID, image int, 
 }
 
 // Erases reports whether the record says that the workspace may not have the image of an entry any more: its post got a
-// tombstone, or the image went, with its post, out of it, or with its line of the manifest.
+// tombstone, or the image went, with its post, out of it, with its line of the manifest, or as nobody's.
 func (e Event) Erases(k manifest.Key) bool {
 	if !slices.ContainsFunc(e.Posts, func(p Post) bool { return p.ID == k.ID }) {
 		return false
 	}
-	alone := e.Verdict == LeftManifest || slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
+	alone := e.Verdict == LeftManifest || e.Verdict == StandIn || slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
 	return e.Kind == Buried || e.Kind == Erased && (!alone || e.Image == k.Image)
 }

@@ -34,6 +34,8 @@ func TestRemovals(t *testing.T) {
 		{"fetch a 0 1; fetch a 1 2; erased a 1 left_manifest; tombstone a", "a", "", "a/1=2 a=1"},
 		{"fetch a 0 1; fetch a 1 2; erased a 1 left_manifest; fetch a 1 3; erased a 1 gallery_item_deleted", "", "a/1",
 			"a/1=2 a/1=3"},
+		{"fetch a 0 1; erased a 0 host_sends_no_images; tombstone a", "a", "", ""},
+		{"fetch a 0 1; fetch a 1 2; erased a 0 host_sends_no_images; fetch a 0 3; tombstone a", "a", "", "a/1=2 a=3"},
 		{"fetch a 0 1; erased a 0 left_manifest; fetch b 0 2; erased b 0 ended", "", "", ""},
 	} {
 		gone := NewRemovals()

@@ -239,8 +239,8 @@ func (t *tx) dropRows(ctx context.Context, k manifest.Key, erased string) {
 }
 
 // dropImages deletes rows of images, and keeps their digests among those of former ones: whatever becomes of the post,
-// its picture is known by them. They give no content away. No other statement deletes an image. erased is an
-// expression of each row: whether the image goes as one that was removed.
+// its picture is known by them. They give no content away. But for that of ForgetImage, no other statement deletes an
+// image. erased is an expression of each row: whether the image goes as one that was removed.
 func (t *tx) dropImages(ctx context.Context, which, erased string, args ...any) {
 	t.exec(ctx, "INSERT OR REPLACE INTO former_image SELECT id, image, original_sha256, sha256, pixels_sha256, "+
 		erased+" FROM image WHERE "+which, args...)
@@ -353,17 +353,55 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		} else {
 			t.loseImage(ctx, k)
 		}
-		for _, table := range []string{"earlier_reading", "answer"} {
-			t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
-		}
+		t.dropMade(ctx, k)
 		if was {
 			w.record(ctx, t, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
 				Verdict: string(auditlog.Word(why.Reason))})
 		}
-		t.markErased(ctx)
 		w.putTrouble(ctx, t, k, why)
 		t.dropValues(ctx, "id = ? AND image = ? AND "+goneSQL, k.ID, k.Image)
 	})
+}
+
+// dropMade deletes what was made of an entry's image.
+func (t *tx) dropMade(ctx context.Context, k manifest.Key) {
+	for _, table := range []string{"reading", "earlier_reading", "answer"} {
+		t.exec(ctx, "DELETE FROM "+table+" WHERE id = ? AND image = ?", k.ID, k.Image)
+	}
+	t.markErased(ctx)
+}
+
+// ForgetImage removes what a host in trouble sent in place of an entry's image, as if it had not come, and notes why,
+// as SetTrouble does. It was never the picture of the post, and has the log say so; one that the entry had before, too, is.
+func (w *Workspace) ForgetImage(ctx context.Context, k manifest.Key, why Trouble) (err error) {
+	defer wrap(&err, "forget what a host sent for %s", k)
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	old, err := w.imageFile(ctx, k)
+	if err != nil {
+		return err
+	}
+	// The row goes first: of a row without its file the next Sweep would keep the digests.
+	err = w.change(context.WithoutCancel(ctx), "write the row", func(ctx context.Context, t *tx) {
+		e := auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
+			Verdict: auditlog.StandIn}
+		t.dropMade(ctx, k)
+		had := false
+		t.get(ctx, `DELETE FROM image WHERE id = ?1 AND image = ?2 AND NOT EXISTS (SELECT 1 FROM former_image f
+			WHERE (f.id, f.image, f.pixels_sha256) = (image.id, image.image, image.pixels_sha256))
+			RETURNING true, original_sha256, sha256, pixels_sha256`,
+			[]any{k.ID, k.Image}, &had, &e.Original, &e.SHA256, &e.Pixels)
+		if had {
+			w.record(ctx, t, e)
+		}
+		t.loseImage(ctx, k)
+		w.putTrouble(ctx, t, k, why)
+	})
+	if err != nil || old == "" {
+		return err
+	}
+	return w.unlink(ctx, old, ReportName) // killed before this, it is an orphan
 }
 
 // Repairs counts the words of stored texts that no single reading gave as they are, by how they came to be.

@@ -46,13 +46,19 @@ func replay(ctx context.Context, log *auditlog.Log, behind []auditlog.Event, tak
 }
 
 // addFormer takes over the digests of all images that a log says were fetched and that are not stored, in the order in
-// which they were: whatever became of an image, an audit knows it by that record.
+// which they were: whatever became of an image, an audit knows it by that record. What was nobody's image is not among
+// them.
 func (t *tx) addFormer(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) {
 	t.fail(replay(ctx, log, behind, func(e auditlog.Event) {
-		if e.Kind != auditlog.Fetch {
-			return
-		}
 		for _, p := range e.Posts {
+			if e.Kind == auditlog.Erased && e.Verdict == auditlog.StandIn {
+				t.exec(ctx, `DELETE FROM former_image
+					WHERE (id, image, original_sha256, sha256, pixels_sha256) = (?, ?, ?, ?, ?) AND NOT erased`,
+					p.ID, e.Image, e.Original, e.SHA256, e.Pixels)
+			}
+			if e.Kind != auditlog.Fetch {
+				continue
+			}
 			t.exec(ctx, `INSERT OR REPLACE INTO former_image (id, image, original_sha256, sha256, pixels_sha256, erased)
 				SELECT ?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM former_image
 				  WHERE (id, image, original_sha256, sha256, pixels_sha256) = (?1, ?2, ?3, ?4, ?5) AND erased)
