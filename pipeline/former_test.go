@@ -91,6 +91,8 @@ func TestImageStaysOutThoughItsPostWasAway(t *testing.T) {
 			"g/1", "kept/"},
 		{"image left g/1; post deleted p03 p04; recheck; post absent g; recheck confirm; recheck confirm; post live g; " +
 			"image ok g/1; run", "g/1", "gone/gallery_item_deleted"},
+		{"image left g/1; post deleted p03 p04; recheck; post absent g; recheck; recheck; post live g; image ok g/1; run",
+			"g/1", "kept/"},
 		{"image left g/1; recheck; manifest 19; run; manifest 20; run; image ok g/1; move 40 g/1; " +
 			"run retry=gallery_item_deleted",
 			"g/1", "gone/gallery_item_deleted"},

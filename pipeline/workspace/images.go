@@ -499,7 +499,7 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 		}
 		t.dropImages(ctx, "id = ?", "1", id)
 		left := t.settleLeft(ctx, id)
-		t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND NOT "+leftSQL, id)
+		t.exec(ctx, "DELETE FROM trouble WHERE id = ? AND NOT "+staysSQL, id)
 		t.dropValues(ctx, "id = ?", id)
 		t.exec(ctx, "UPDATE post SET subreddit = '', gone_at = 0 WHERE id = ?", id)
 		t.exec(ctx, "UPDATE result SET detail = '', duplicate_id = '', duplicate_image = 0 WHERE id = ?", id)
@@ -512,18 +512,23 @@ func (w *Workspace) Erase(ctx context.Context, id manifest.PostID) (err error) {
 	})
 }
 
+// staysSQL holds of trouble that outlives its post: that the image left it before, or waits to, where the post itself
+// can come back without a word of anybody. With a tombstone nobody asks about the image any more: it left, too.
+const staysSQL = "(" + leftSQL + " AND (beside = '' OR " + waitsSQL +
+	" AND id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)))"
+
 // settleLeft has the images of a post be removed whose removal was not done, and returns the records that say so.
 func (t *tx) settleLeft(ctx context.Context, id manifest.PostID) []auditlog.Event {
 	if t.err != nil {
 		return nil
 	}
 	events, err := list(ctx, t, func(e *auditlog.Event) []any { return []any{&e.Image, &e.Verdict} },
-		"SELECT image, reason FROM trouble WHERE id = ? AND beside <> '' AND "+leftSQL+" ORDER BY image", id)
+		"SELECT image, reason FROM trouble WHERE id = ? AND "+leftSQL+" AND NOT "+staysSQL+" ORDER BY image", id)
 	t.fail(err)
 	for i := range events {
 		events[i].Kind, events[i].Posts = auditlog.Erased, []auditlog.Post{{ID: id}}
 	}
-	t.exec(ctx, "UPDATE trouble SET beside = '' WHERE id = ? AND beside <> '' AND "+leftSQL, id)
+	t.exec(ctx, "UPDATE trouble SET beside = '' WHERE id = ? AND "+leftSQL+" AND NOT "+staysSQL, id)
 	return events
 }
 
@@ -649,7 +654,7 @@ func (w *Workspace) Sweep(ctx context.Context, mend func(context.Context, Astray
 	ids, err := texts(ctx, w.db, `
 		SELECT id FROM post p WHERE (state IN ('removed', 'deleted', 'unavailable') AND NOT withheld OR id IN (SELECT id FROM tombstone WHERE NOT readmitted))
 		AND (EXISTS (SELECT 1 FROM image WHERE id = p.id) OR EXISTS (SELECT 1 FROM reading WHERE id = p.id)
-		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id AND NOT (beside = '' AND `+leftSQL+`))
+		  OR EXISTS (SELECT 1 FROM trouble WHERE id = p.id AND NOT `+staysSQL+`)
 		  OR EXISTS (SELECT 1 FROM earlier_reading WHERE id = p.id)
 		  OR EXISTS (SELECT 1 FROM answer WHERE id = p.id))
 		ORDER BY id`)
