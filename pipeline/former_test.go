@@ -121,6 +121,16 @@ func TestCopyLosesWhatItsEntryLost(t *testing.T) {
 	testkit.Same(t, "rows of the copy without it", "p00 p02 p03 p04 p05 p06 p07", namesOf(w.checkSound().copied))
 }
 
+// TestCopyKeepsWhatItsEntryShowedLast: a copy keeps the row of an entry that has no image any more, where it showed
+// another picture last than one that was taken down.
+func TestCopyKeepsWhatItsEntryShowedLast(t *testing.T) {
+	w := newWorld(t, numbered(9)...).do("serve 1 p08; run; names 40 p01; move 40 p01; run; copy c; serve 404 p01").ok()
+	w.lose("LOSE dataset")
+	w.lose("LOSE p01")
+	w.do("run; post deleted p08; recheck").ok()
+	testkit.Same(t, "rows of the copy", "p00 p01 p02 p03 p04 p05 p06 p07", namesOf(w.checkSound().copied))
+}
+
 // lose does a step, or what loses an image: LIFT and VOID take the tombstone of p08 away, by a lift that counts or does
 // not, END ends the workspace, LOSE removes the file of an image or another file, and DAMAGE changes one.
 func (w *world) lose(step string) {

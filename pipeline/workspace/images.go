@@ -597,9 +597,16 @@ func (w *Workspace) ErasedImages(ctx context.Context) ([]FormerImage, error) {
 	return w.formerImages(ctx, "WHERE erased")
 }
 
-// LostImages returns those of FormerImages whose entries have no image now.
-func (w *Workspace) LostImages(ctx context.Context) ([]FormerImage, error) {
-	return w.formerImages(ctx, "f WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.id AND i.image = f.image)")
+// LostImages returns the last one of FormerImages of each entry that has no image now: the one that copies have, unless
+// they note another (Copy.Former).
+func (w *Workspace) LostImages(ctx context.Context) (last []FormerImage, err error) {
+	all, err := w.formerImages(ctx, "f WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.id AND i.image = f.image)")
+	for i, f := range all {
+		if i+1 == len(all) || all[i+1].Key != f.Key {
+			last = append(last, f)
+		}
+	}
+	return last, err
 }
 
 func (w *Workspace) formerImages(ctx context.Context, clause string, args ...any) (all []FormerImage, err error) {
