@@ -112,7 +112,8 @@ func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseIm
 				last[k] = e
 			}
 		}
-		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
+		// What left the manifest is no loose file. A record of an earlier version does not tell which image of a post did.
+		if e.Kind == auditlog.Erased && e.Verdict != auditlog.LeftManifest || e.Kind == auditlog.Buried {
 			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) })
 		}
 	}

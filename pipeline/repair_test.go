@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // imagesOf are the image files of a world's workspace.
@@ -143,6 +147,11 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 func TestOlderStateKeepsTheRestOfAGallery(t *testing.T) {
 	older := newWorld(t, "p00", "p01", "g*3").do("serve 404 g g/1 g/2; run; serve 2 g; serve 3 g/1; serve 4 g/2").ok()
 	ran := older.copied(t).do("run retry=http_404; without g/1; run").ok()
+	// An earlier version did not record which image of the post it was.
+	testkit.OK(t, ran.inWorkspace(t.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+		return state.RecordAudit(ctx, ws, ran.now, []auditlog.Event{{Kind: auditlog.Erased, Verdict: auditlog.LeftManifest,
+			Posts: []auditlog.Post{{ID: "g"}}}})
+	}))
 	for _, lost := range []bool{false, true} {
 		w := ran.copied(t)
 		w.putBack(older, "state.db")
