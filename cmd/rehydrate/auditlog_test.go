@@ -212,6 +212,7 @@ func TestAuditHearsLeftImages(t *testing.T) {
 		parent.Condition, p.Parent = redditemu.Deleted, &parent
 	})
 	testkit.Same(t, "with the parent of a crosspost", "few000/1 b.jpg, few001 c.jpg", audited(exitFound, published))
+	check(t, os.Remove(filepath.Join(published, "SHA256SUMS"))) // it is edited on purpose
 	s.write(filepath.Join(published, "tombstones.csv"), "id,state,time\nfew003,removed,2026-01-01T00:00:00Z\n")
 	testkit.Same(t, "with a parent that has a tombstone", "few000/1 b.jpg, few001 c.jpg, few002 d.jpg",
 		audited(exitFound, published))
