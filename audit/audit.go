@@ -299,6 +299,7 @@ type audit struct {
 	told       map[manifest.PostID]*reddit.Post // answers of this audit that can remove images of posts that stay
 	removals   *auditlog.Removals               // what the log has of them
 	erased     []workspace.FormerImage          // what the workspace has of them
+	lastShown  map[string][]digest              // by entry that lost an image: the last one
 	nobodys    map[clue[digest]]bool            // what hosts sent to everybody, which no entry had
 	former     map[string]*evidence             // by entry that has another picture: on one that was removed from it
 	copies     map[string]auditlog.Event        // by the digest of their path: those that no record closed
@@ -340,7 +341,7 @@ func newAudit(c Config) *audit {
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
 		removed: map[string]*evidence{}, former: map[string]*evidence{},
-		nobodys: map[clue[digest]]bool{}, removals: auditlog.NewRemovals(),
+		nobodys: map[clue[digest]]bool{}, lastShown: map[string][]digest{}, removals: auditlog.NewRemovals(),
 		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},

@@ -728,7 +728,8 @@ func (a *audit) readRecords(ctx context.Context) error {
 	former, err := ws.FormerImages(ctx, nil)
 	for _, f := range former {
 		k := a.known(f.ID, f.Key.String())
-		a.gone.add(k, parseDigest(f.File), parseDigest(f.Stripped), parseDigest(f.Pixels))
+		a.lastShown[k.name] = []digest{parseDigest(f.File), parseDigest(f.Stripped), parseDigest(f.Pixels)}
+		a.gone.add(k, a.lastShown[k.name]...)
 		if !f.Erased {
 			continue
 		}

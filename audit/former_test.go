@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -72,6 +73,31 @@ func TestPictureForEverybodyIsNoFinding(t *testing.T) {
 		r := w.audit(t, w.ws, file)
 		testkit.Same(t, "found", again, slices.ContainsFunc(r.Findings, func(f Finding) bool {
 			return f.ID == live1 && f.Where == file
+		}))
+	}
+}
+
+// TestLostImageCountsAsShownLast: an entry without an image shows what it showed last. Its row is a finding where that is
+// a picture that was taken down with another post.
+func TestLostImageCountsAsShownLast(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		w, ctx := newWorld(t, false, false), t.Context()
+		w.images[live2] = w.images[live1]
+		ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+		testkit.OK(t, err)
+		w.store(t, ws, live2)
+		if another {
+			w.images[live1] = encodePNG(drawn(7))
+			w.store(t, ws, live1)
+		}
+		testkit.OK(t, ws.DropImage(ctx, manifest.Key{ID: live1}, workspace.Trouble{Outcome: manifest.Failed}, false),
+			ws.AddTombstones(ctx, []workspace.Tombstone{{Tombstone: manifest.Tombstone{ID: live2,
+				State: manifest.StateDeleted, Time: w.config.Now()}}}), ws.Erase(ctx, live2), ws.Close())
+		file := filepath.Join(t.TempDir(), "rows.csv")
+		testkit.OK(t, os.WriteFile(file, []byte("id,severity\n"+live1+",SS6\n"), 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, "found", !another, slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.ID == live1 && strings.HasPrefix(f.Where, file)
 		}))
 	}
 }

@@ -266,6 +266,9 @@ func (a *audit) findSame(ctx context.Context) error {
 	another := map[*known]bool{}
 	for _, k := range same {
 		now, stored := shown[k.name]
+		if !stored { // what it showed last is what copies have of it
+			now, stored = a.lastShown[k.name]
+		}
 		is := func(d digest) bool { return down[d] != nil }
 		lost := a.removed[k.name]
 		switch {
