@@ -32,9 +32,12 @@ func (r *run) dropRemovedPictures(ctx context.Context) error {
 
 // removedPictures are the pictures that were taken down, by the tombstones that hold.
 func (r *run) removedPictures(ctx context.Context) (state.RemovedPictures, error) {
-	// A job that lets no row in leaves another edition to the next run, and what that publishes counts now.
-	if err := r.stones.NamePictures(ctx, r.Workspace, r.Release); err != nil {
-		return nil, err
+	// A job that lets no row in leaves another edition to the next run, and what that publishes counts now. A fault of the
+	// manifest keeps no removal waiting.
+	if err := r.stones.NamePictures(ctx, r.Workspace, r.Release); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		r.Log.Warn("the annotations cannot be read: what they name of removed posts is not looked for", "error", err)
 	}
 	return state.FindRemovedPictures(ctx, r.Workspace, r.stones)
 }
