@@ -237,3 +237,24 @@ func TestTakenDown(t *testing.T) {
 		}
 	}
 }
+
+// TestOutweighs: a takedown counts whatever comes later, and that a crosspost was deleted takes nothing of the original.
+func TestOutweighs(t *testing.T) {
+	for _, tt := range []struct {
+		old, later Verdict
+		want       bool
+	}{
+		{Verdict{manifest.StateRemoved, "request"}, Verdict{manifest.StateUnavailable, ""}, true},
+		{Verdict{manifest.StateDeleted, "author"}, Verdict{manifest.StateRemoved, "moderator"}, true},
+		{Verdict{manifest.StateUnavailable, ""}, Verdict{manifest.StateRemoved, ""}, false},
+		{Verdict{manifest.StateRemoved, "moderator"}, Verdict{manifest.StateUnavailable, ""}, false},
+		{Verdict{manifest.StateRemoved, "moderator"}, Verdict{manifest.StateRemoved, ""}, false},
+		{Verdict{manifest.StateRemoved, "request"}, Verdict{manifest.StateDeleted, "author"}, false},
+		{Verdict{manifest.StateDeleted, CrosspostAuthor}, Verdict{manifest.StateDeleted, ""}, true},
+		{Verdict{manifest.StateDeleted, CrosspostAuthor}, Verdict{manifest.StateRemoved, "request"}, false},
+	} {
+		if got := Outweighs(tt.old.State, tt.old.Reason, tt.later.State, tt.later.Reason); got != tt.want {
+			t.Errorf("Outweighs(%v, %v) = %v, want %v", tt.old, tt.later, got, tt.want)
+		}
+	}
+}
