@@ -366,8 +366,8 @@ func (a *audit) readLog(ctx context.Context) error {
 	return err
 }
 
-// readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written. What
-// a job was answered since counts instead: an audit that lasts is recorded after that.
+// readHeard adds what earlier audits heard of which the log has no record: it was damaged, or could not be written.
+// What a job was answered since counts instead: an audit that lasts is recorded after that.
 func (a *audit) readHeard(ctx context.Context) error {
 	maps.DeleteFunc(a.removals.Heard, func(id manifest.PostID, h auditlog.HeardPost) bool {
 		e := a.posts[id]

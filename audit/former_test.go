@@ -77,8 +77,8 @@ func TestPictureForEverybodyIsNoFinding(t *testing.T) {
 	}
 }
 
-// TestLostImageCountsAsShownLast: an entry without an image shows what it showed last. Its row is a finding where that is
-// a picture that was taken down with another post.
+// TestLostImageCountsAsShownLast: an entry without an image shows what it showed last. Its row is a finding where that
+// is a picture that was taken down with another post.
 func TestLostImageCountsAsShownLast(t *testing.T) {
 	for _, another := range []bool{false, true} {
 		w, ctx := newWorld(t, false, false), t.Context()

@@ -717,7 +717,8 @@ func (w walker) inflated(p place, packed []byte) {
 	if spent {
 		w.lost(p, err)
 	}
-	if (out.Size() >= 16 || err == nil && summed(out, in)) && (err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
+	if (out.Size() >= 16 || err == nil && summed(out, in)) &&
+		(err == nil || spent || errors.Is(err, io.ErrUnexpectedEOF)) {
 		w.scan(p.in("packed bytes"), out)
 	}
 }

@@ -23,8 +23,8 @@ func TestWriterLines(t *testing.T) {
 	}
 }
 
-// TestListGaps: an empty item of a list is refused, in a cell of CSV as in a list of JSON, where an empty text of a list
-// of texts is one. So is a NUL, which stands for no value.
+// TestListGaps: an empty item of a list is refused, in a cell of CSV as in a list of JSON, where an empty text of a
+// list of texts is one. So is a NUL, which stands for no value.
 func TestListGaps(t *testing.T) {
 	d := &decoder{Release: &Release{Schema: Schema{Columns: []Column{{Name: "n", List: true}}}}, passed: []int{0},
 		zones: []*time.Location{nil}}

@@ -288,8 +288,8 @@ func TestImagesOfAPurgedPost(t *testing.T) {
 	}
 }
 
-// TestWaitingImagesGoWithTheirPost: images that wait for a confirmation go with their post. Where the job settles again,
-// as for a crosspost of it, they neither count any more, nor are erased twice.
+// TestWaitingImagesGoWithTheirPost: images that wait for a confirmation go with their post. Where the job settles
+// again, as for a crosspost of it, they neither count any more, nor are erased twice.
 func TestWaitingImagesGoWithTheirPost(t *testing.T) {
 	ran := newWorld(t, append(numbered(24), "g*4")...).do("crosspost g p05; run; image left g/1 g/2 g/3; recheck").ok()
 	testkit.Same(t, "images that wait", 3, ran.checkSound().status.Withheld)

@@ -12,9 +12,9 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
-// TestEveryFormerPictureIsKnown: a picture of a post that was taken down is refused to every other post, whatever became
-// of its image before: its entry left the manifest, the tombstone was lifted, the workspace ended, the file was lost or
-// damaged, or another picture took its place.
+// TestEveryFormerPictureIsKnown: a picture of a post that was taken down is refused to every other post, whatever
+// became of its image before: its entry left the manifest, the tombstone was lifted, the workspace ended, the file was
+// lost or damaged, or another picture took its place.
 func TestEveryFormerPictureIsKnown(t *testing.T) {
 	const all = "p00 p01 p02 p03 p04 p05 p06 p07"
 	const without = "p00 p02 p03 p04 p05 p06 p07"

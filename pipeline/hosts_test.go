@@ -121,8 +121,8 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	}
 }
 
-// TestPictureForEverybodyIsThatOfItsPostAlone: where what a host sends to everybody is the image of one post, that stays
-// whatever becomes of the others, also once state.db is lost.
+// TestPictureForEverybodyIsThatOfItsPostAlone: where what a host sends to everybody is the image of one post, that
+// stays whatever becomes of the others, also once state.db is lost.
 func TestPictureForEverybodyIsThatOfItsPostAlone(t *testing.T) {
 	ran := newWorld(t, numbered(12)...).do("manifest 3; run; manifest 12; host 2 i.redd.it; run; host ok i.redd.it").ok()
 	for _, steps := range []string{"post deleted p11; recheck", "LOSE state.db; run; post deleted p11; recheck",

@@ -99,7 +99,8 @@ func (w *world) copied(t testing.TB) *world {
 	}
 	r := w.reddit
 	c := &world{TB: t, dir: t.TempDir(), stones: slices.Clone(w.stones), named: maps.Clone(w.named),
-		without: slices.Clone(w.without), policy: w.policy, now: w.now, done: slices.Clone(w.done), ocr: &fakeOCR{name: w.ocr.name, fails: maps.Clone(w.ocr.fails)},
+		without: slices.Clone(w.without), policy: w.policy, now: w.now, done: slices.Clone(w.done),
+		ocr: &fakeOCR{name: w.ocr.name, fails: maps.Clone(w.ocr.fails)},
 		reddit: &fakeReddit{order: r.order, posts: map[manifest.PostID]*fakePost{}, sends: maps.Clone(r.sends),
 			hosts: maps.Clone(r.hosts), sent: maps.Clone(r.sent)}}
 	for id, p := range r.posts {

@@ -158,8 +158,9 @@ func TakenDown(s manifest.PostState, reason manifest.Reason) bool {
 		!slices.Contains(ofThePlace, reason) && !strings.HasPrefix(string(reason), OtherReason)
 }
 
-// Outweighs reports whether a tombstone counts although another one of the same post came later: it is about the picture,
-// and the later one is not; or it says of a deleted post that this was a crosspost, and the later one does not.
+// Outweighs reports whether a tombstone counts although another one of the same post came later: it is about the
+// picture, and the later one is not; or it says of a deleted post that this was a crosspost, and the later one does
+// not.
 func Outweighs(s manifest.PostState, reason manifest.Reason, later manifest.PostState, itsReason manifest.Reason) bool {
 	if s == manifest.StateDeleted && later == s {
 		return reason == CrosspostAuthor && itsReason != reason

@@ -238,7 +238,8 @@ func TestTakenDown(t *testing.T) {
 	}
 }
 
-// TestOutweighs: a takedown counts whatever comes later, and that a crosspost was deleted takes nothing of the original.
+// TestOutweighs: a takedown counts whatever comes later, and that a crosspost was deleted takes nothing of the
+// original.
 func TestOutweighs(t *testing.T) {
 	for _, tt := range []struct {
 		old, later Verdict

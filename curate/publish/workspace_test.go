@@ -215,7 +215,8 @@ func TestSigned(t *testing.T) {
 	const name = manifest.SumsName + manifest.SignatureSuffix
 	made, report, err := published(t, two, func(c *Config) { c.Key = pem.EncodeToMemory(block) })
 	testkit.OK(t, err)
-	want, err := policy.Sign(pem.EncodeToMemory(block), policy.ReleaseNamespace, strings.NewReader(made[manifest.SumsName]))
+	want, err := policy.Sign(pem.EncodeToMemory(block), policy.ReleaseNamespace,
+		strings.NewReader(made[manifest.SumsName]))
 	testkit.Same(t, "the signature", string(want), made[name], err)
 	if !report.Signed || !strings.HasPrefix(made[name], "-----BEGIN SSH SIGNATURE-----") {
 		t.Errorf("signed: %t, %s", report.Signed, made[name])

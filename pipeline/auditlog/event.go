@@ -75,8 +75,8 @@ const Revoked = "revoked"
 // number in their posts. Logs of before have no number there.
 const LeftManifest = "left_manifest"
 
-// StandIn is the verdict of an Erased record of what a host in trouble sent in place of everything: what its Fetch record
-// says was never the picture of the post. It has the digests of that.
+// StandIn is the verdict of an Erased record of what a host in trouble sent in place of everything: what its Fetch
+// record says was never the picture of the post. It has the digests of that.
 const StandIn = "host_sends_no_images"
 
 // Phases of what takes time.

@@ -185,6 +185,7 @@ func (e Event) Erases(k manifest.Key) bool {
 	if !slices.ContainsFunc(e.Posts, func(p Post) bool { return p.ID == k.ID }) {
 		return false
 	}
-	alone := e.Verdict == LeftManifest || e.Verdict == StandIn || slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
+	alone := e.Verdict == LeftManifest || e.Verdict == StandIn ||
+		slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
 	return e.Kind == Buried || e.Kind == Erased && (!alone || e.Image == k.Image)
 }

@@ -116,8 +116,8 @@ func TestCopyOwesAFormerPicture(t *testing.T) {
 	}
 }
 
-// TestCopyOwesARepost: a copy owes the row of an image that was dropped as that of a post that was taken down, only while
-// tombstones and policy refuse it.
+// TestCopyOwesARepost: a copy owes the row of an image that was dropped as that of a post that was taken down, only
+// while tombstones and policy refuse it.
 func TestCopyOwesARepost(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

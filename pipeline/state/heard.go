@@ -65,8 +65,8 @@ func RecordAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, rec
 	return ws.Note(ctx, records...)
 }
 
-// NoteAudit notes what an audit heard by its records, at their time where they have one: posts and images that are gone,
-// and posts of which an earlier audit said so and which are live.
+// NoteAudit notes what an audit heard by its records, at their time where they have one: posts and images that are
+// gone, and posts of which an earlier audit said so and which are live.
 func NoteAudit(ctx context.Context, ws *workspace.Workspace, at time.Time, records []auditlog.Event) error {
 	note, err := ReadNote[HeardNote](ctx, ws)
 	if err != nil {

@@ -372,7 +372,8 @@ func (t *tx) dropMade(ctx context.Context, k manifest.Key) {
 }
 
 // ForgetImage removes what a host in trouble sent in place of an entry's image, as if it had not come, and notes why,
-// as SetTrouble does. It was never the picture of the post, and has the log say so; one that the entry had before, too, is.
+// as SetTrouble does. It was never the picture of the post, and has the log say so; one that the entry had before, too,
+// is.
 func (w *Workspace) ForgetImage(ctx context.Context, k manifest.Key, why Trouble) (err error) {
 	defer wrap(&err, "forget what a host sent for %s", k)
 	post := w.post(k.ID)

@@ -313,9 +313,10 @@ func (w *Workspace) Tombstones(ctx context.Context) (ts []Tombstone, err error) 
 
 // AddTombstones stores tombstones that hold, in one transaction, and records changes in the log. The first tombstone of
 // a post wins, but for StateDeleted (the author's own wish), a readmitted post that is gone again, and a new reason,
-// also an empty one; but policy.Outweighs comes before all that. One that says only that the post was unavailable gives way to every other, and changes the reason of
-// none; that of a crosspost which its author deleted gives way to another removal than by an author. What is withheld of the post waits no longer: a
-// tombstone needs no confirmation. Only LiftTombstones takes one back.
+// also an empty one; but policy.Outweighs comes before all that. One that says only that the post was unavailable gives
+// way to every other, and changes the reason of none; that of a crosspost which its author deleted gives way to another
+// removal than by an author. What is withheld of the post waits no longer: a tombstone needs no confirmation. Only
+// LiftTombstones takes one back.
 func (w *Workspace) AddTombstones(ctx context.Context, ts []Tombstone) error {
 	return w.change(ctx, "store tombstones", func(ctx context.Context, t *tx) { w.addTombstones(ctx, t, ts) })
 }

@@ -14,8 +14,9 @@ import (
 func TestTakenOver(t *testing.T) {
 	ctx := t.Context()
 	for name, forget := range map[string]string{
-		"an earlier version": "DELETE FROM trouble; DELETE FROM tombstone; DELETE FROM former_image; DELETE FROM meta WHERE key = 'removals'",
-		"changed":            "DELETE FROM trouble; DELETE FROM tombstone; DELETE FROM former_image",
+		"an earlier version": "DELETE FROM trouble; DELETE FROM tombstone; DELETE FROM former_image; " +
+			"DELETE FROM meta WHERE key = 'removals'",
+		"changed": "DELETE FROM trouble; DELETE FROM tombstone; DELETE FROM former_image",
 	} {
 		w := loaded(t, entry(0, "g", 0), entry(1, "g", 1), entry(2, "p", 0))
 		dir := w.Dir()
