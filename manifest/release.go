@@ -163,7 +163,8 @@ func OpenScheme(path string) (*Release, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, SettingsName)
 	}
-	b, err := readSettings(filepath.Split(path))
+	dir, name := filepath.Split(path)
+	b, err := readSmall(dir, name, maxTOML)
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +184,14 @@ func OpenScheme(path string) (*Release, error) {
 	return r, r.toml.Err()
 }
 
-func readSettings(dir, name string) ([]byte, error) {
+// readSmall reads a file of a folder, and one byte too many of one that is longer than most.
+func readSmall(dir, name string, most int64) ([]byte, error) {
 	f, err := openInside(filepath.Clean(dir), name)
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
 	defer f.Close()
-	// One byte too many shows that the file is too long.
-	b, err := io.ReadAll(io.LimitReader(f, maxTOML+1))
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("open release: %w", err)
 	}
@@ -206,7 +207,7 @@ func openFolder(dir string, o Options) (*Release, error) {
 			return nil, err
 		}
 	}
-	b, err := readSettings(dir, SettingsName)
+	b, err := readSmall(dir, SettingsName, maxTOML)
 	if errors.Is(err, fs.ErrNotExist) && listed.has(SettingsName) {
 		p := listed.missing(SettingsName)
 		return nil, table.One(&p)

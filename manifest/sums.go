@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -35,18 +33,12 @@ type sums struct {
 // readSums reads the SHA256SUMS of a release folder; nil where it has none. The error is *Problems where the file is no
 // list of digests.
 func readSums(dir string) (*sums, error) {
-	f, err := openInside(dir, SumsName)
+	text, err := readSmall(dir, SumsName, maxSums)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open release: %w", err)
-	}
-	defer f.Close()
-	// One byte too many shows that the file is too long.
-	text, err := io.ReadAll(io.LimitReader(f, maxSums+1))
-	if err != nil {
-		return nil, fmt.Errorf("open release: %w", err)
+		return nil, err
 	}
 	s := &sums{dir: dir, list: map[string]string{}}
 	return s, s.parse(text)

@@ -35,16 +35,7 @@ func TestCompareReleases(t *testing.T) {
 		"abc1,0,train,a|c,3\nabc2,0,test,a,7\nabc3,0,test,,1\nabc4,0,test,a|b,1\n")
 	report, err := Compare(t.Context(), older, newer, showsAll)
 	testkit.OK(t, err)
-	var got []string
-	for _, c := range report.Changes {
-		line := c.Kind + " " + c.ID
-		for _, name := range []string{"tone", "votes"} {
-			if l, differs := c.Labels[name]; differs {
-				line += " " + name + " " + strings.Join(l.Old, "|") + ">" + strings.Join(l.New, "|")
-			}
-		}
-		got = append(got, line)
-	}
+	got := changesOf(report)
 	for _, k := range append(report.Summary.Schema, report.Summary.Provenance[1:]...) {
 		got = append(got, k.Key+" "+k.Old+">"+k.New)
 	}
@@ -94,16 +85,7 @@ func TestCompareRows(t *testing.T) {
 	} {
 		report, err := Compare(t.Context(), older, test.newer, showsAll)
 		testkit.OK(t, err)
-		var got []string
-		for _, c := range report.Changes {
-			line := c.Kind + " " + c.ID
-			for _, name := range []string{"tone", "votes"} {
-				if l, differs := c.Labels[name]; differs {
-					line += " " + name + " " + strings.Join(l.Old, "|") + ">" + strings.Join(l.New, "|")
-				}
-			}
-			got = append(got, line)
-		}
+		got := changesOf(report)
 		d := report.Summary
 		for _, k := range d.Schema {
 			got = append(got, k.Key+" "+k.Old+">"+k.New)
@@ -253,4 +235,18 @@ func TestCompareBesides(t *testing.T) {
 	if diff := cmp.Diff(want, report.Summary.Besides); diff != "" || !report.Summary.Changed {
 		t.Errorf("one tombstone in the place of another: changed %v (-want +got)\n%s", report.Summary.Changed, diff)
 	}
+}
+
+// changesOf are the rows that differ, with their tones and votes before and after.
+func changesOf(r Report) (lines []string) {
+	for _, c := range r.Changes {
+		line := c.Kind + " " + c.ID
+		for _, name := range []string{"tone", "votes"} {
+			if l, differs := c.Labels[name]; differs {
+				line += " " + name + " " + strings.Join(l.Old, "|") + ">" + strings.Join(l.New, "|")
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
