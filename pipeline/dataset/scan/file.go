@@ -314,11 +314,8 @@ func (f *File) Unread() (all []manifest.Unread) {
 
 // leaves are the columns in c that have values, or c itself.
 func leaves(c *parquet.Column) (all []*parquet.Column) {
-	switch {
-	case c.Leaf():
+	if c.Leaf() {
 		return []*parquet.Column{c}
-	case len(c.Path()) > maxDepth: // a footer can nest columns without end
-		return nil
 	}
 	for _, child := range c.Columns() {
 		all = append(all, leaves(child)...)

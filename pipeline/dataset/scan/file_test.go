@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"rehydrate/internal/testkit"
 )
@@ -174,6 +177,54 @@ func TestLongFooter(t *testing.T) {
 	f := opened(t, scannedFile(t, 5, parquet.KeyValueMetadata("note", string(make([]byte, 17<<20)))))
 	if note, ok := f.Footer("note"); !ok || len(note) != 17<<20 {
 		t.Errorf("a note of %d bytes, %v", len(note), ok)
+	}
+}
+
+// TestDeepColumn reads a column however many groups are around it.
+func TestDeepColumn(t *testing.T) {
+	var node parquet.Node = parquet.String()
+	for range 100 {
+		node = parquet.Group{"a": node}
+	}
+	var b bytes.Buffer
+	w := parquet.NewWriter(&b, parquet.NewSchema("deep", parquet.Group{"top": node}))
+	_, err := w.WriteRows([]parquet.Row{{parquet.ByteArrayValue([]byte("found")).Level(0, 0, 0)}})
+	testkit.OK(t, errors.Join(err, w.Close()))
+	got, err := values(t, b.Bytes(), "top"+strings.Repeat(".a", 100))
+	testkit.Same(t, "values", []string{`0:"found"`}, got, err)
+}
+
+// TestFooterWithoutEnd refuses short footers of which the library makes gigabytes.
+func TestFooterWithoutEnd(t *testing.T) {
+	group := func(name string, children int) (e format.SchemaElement) {
+		e.Name = name
+		e.NumChildren.V, e.NumChildren.Valid = int32(children), true
+		return e
+	}
+	leaf := format.SchemaElement{Name: "x"}
+	leaf.Type.Valid = true
+	leaves := slices.Repeat([]format.SchemaElement{leaf}, 1e4)
+	for name, c := range map[string]struct {
+		schema []format.SchemaElement
+		groups int
+		want   string
+	}{
+		"groups in groups": {append(slices.Repeat([]format.SchemaElement{group("a", 1)}, 1e5), leaf), 0,
+			"nested too deep"},
+		"a long name above": {append([]format.SchemaElement{group("a", 1), group(strings.Repeat("a", 1e5), 1e4)},
+			leaves...), 0, "nested too deep"},
+		"many row groups": {append([]format.SchemaElement{group("a", 1e4)}, leaves...), 1e4,
+			"row group 0 has 0 columns, and the file 10000"},
+	} {
+		footer, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{Schema: c.schema,
+			RowGroups: make([]format.RowGroup, c.groups)})
+		testkit.OK(t, err)
+		file := binary.LittleEndian.AppendUint32(append([]byte("PAR1"), footer...), uint32(len(footer)))
+		file = append(file, "PAR1"...)
+		_, err = Open(bytes.NewReader(file), int64(len(file)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want: %s", name, err, c.want)
+		}
 	}
 }
 

@@ -23,7 +23,9 @@ const (
 	maxHeaderBytes   = 256 << 10 // a page header holds two bounds of its column
 	maxChunkValues   = 1 << 24
 	maxRowValues     = 1 << 20 // which are in memory together
-	maxDepth         = 16
+	maxDepth         = 16      // of Thrift values in one another
+	maxPathNames     = 1 << 21 // that the paths of all columns have
+	maxPathBytes     = 32 << 20
 )
 
 // What a page may take, decompressed, in bytes; all that are held at a time take twice that. Writers that look at the
@@ -94,10 +96,71 @@ func (g *guard) footer() (at Span, err error) {
 		// The objects of a footer have 6 bytes and more, and take hundreds each in memory.
 		_, err = object(footer, min(maxFooterStructs, 1024+int(n/4)))
 	}
+	var l layout
+	if err == nil {
+		err = thrift.Unmarshal(new(thrift.CompactProtocol), footer, &l)
+	}
+	if err == nil {
+		err = l.check()
+	}
 	if err != nil {
 		err = fmt.Errorf("footer: %w", err)
 	}
 	return at, err
+}
+
+// A layout is what a footer says of its columns and row groups, as far as the library makes room for it at once.
+type layout struct {
+	Schema []struct {
+		Type     thrift.Null[int32] `thrift:"1,optional"`
+		Name     string             `thrift:"4,required"`
+		Children thrift.Null[int32] `thrift:"5,optional"`
+	} `thrift:"2,required"`
+	RowGroups []struct {
+		Columns []struct{} `thrift:"1,required"`
+	} `thrift:"4,required"`
+}
+
+// check checks that each row group has every column, and how much the paths of the columns take: each has the names of
+// all groups around it, so that a short footer can have paths without end.
+func (l *layout) check() error {
+	type group struct {
+		left  int32 // children that are still to come
+		bytes int   // of the path to it
+	}
+	var open []group // those around the column
+	columns, names, size := 0, 0, 0
+	for _, c := range l.Schema {
+		if c.Type.Valid {
+			columns++
+		}
+		path := len(c.Name) + 1
+		if len(open) > 0 {
+			path += open[len(open)-1].bytes
+		}
+		names += len(open) + 1
+		size += path
+		if len(open) > parquet.MaxColumnDepth || names > maxPathNames || size > maxPathBytes {
+			return errors.New("columns nested too deep")
+		}
+		if c.Children.V > 0 {
+			open = append(open, group{c.Children.V, path})
+			continue
+		}
+		for ; len(open) > 0; open = open[:len(open)-1] {
+			last := &open[len(open)-1]
+			last.left--
+			if last.left > 0 {
+				break
+			}
+		}
+	}
+	for i, g := range l.RowGroups {
+		if len(g.Columns) != columns {
+			return fmt.Errorf("row group %d has %d columns, and the file %d", i, len(g.Columns), columns)
+		}
+	}
+	return nil
 }
 
 // span returns where the pages of a column chunk lie.
