@@ -77,12 +77,13 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	if err := g.note(ctx, rec, s); err != nil {
 		return err
 	}
+	stored := rec.Image != nil && !s.drop
 	switch {
 	case s.read:
 		if err := send(ctx, g.run, g.read, readJob{Record: rec}); err != nil {
 			return err
 		}
-	case !s.fetch || rec.Image != nil:
+	case !s.fetch || stored:
 		g.settled(rec.Key, manifest.Result{Outcome: s.outcome, Reason: s.reason})
 	}
 	if !s.fetch {
@@ -93,7 +94,8 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 		return err
 	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
-		source: c.Source(), before: s.before, stored: rec.Image != nil, left: leftPost(rec), erased: erased})
+		source: c.Source(), before: s.before, stored: stored, erased: erased,
+		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
 }
 
 // leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it
@@ -150,7 +152,7 @@ func (r *run) dropImage(ctx context.Context, k manifest.Key, f *policy.Fault) er
 // noImage notes that a download brought no image. One that is stored stays, and is no row where it was none before; one
 // that was removed stays so.
 func (g *gatherer) noImage(ctx context.Context, j fetchJob, f *policy.Fault) error {
-	if j.left {
+	if j.removed {
 		return nil
 	}
 	t := trouble(f)

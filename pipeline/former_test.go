@@ -165,3 +165,18 @@ func (w *world) lose(step string) {
 		w.do(step).ok()
 	}
 }
+
+// TestRemovedPictureStaysRemovedElsewhere: a picture that goes with that of another post is noted as removed, whatever
+// comes from the place that Reddit names by now, but for another picture.
+func TestRemovedPictureStaysRemovedElsewhere(t *testing.T) {
+	for elsewhere, want := range map[string]string{"404": "refused/same_as_removed", "2": "refused/same_as_removed",
+		"5000": "kept/"} {
+		s := newWorld(t, numbered(20)...).do("serve 2 p00; policy flag; run; stones removed p02; move " + elsewhere +
+			" p00; run").ok().checkSound()
+		testkit.Same(t, elsewhere, want, s.outcome("p00"))
+		rec := s.records["p00"]
+		if removed := rec.Trouble != nil && rec.Trouble.Removed(); removed != (rec.Image == nil) {
+			t.Errorf("%s: the picture is stored: %v, and noted as removed: %v", elsewhere, rec.Image != nil, removed)
+		}
+	}
+}

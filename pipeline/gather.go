@@ -30,8 +30,8 @@ type fetchJob struct {
 	source    string
 	before    manifest.Reason    // why the same download failed in an earlier run, if it did
 	stored    bool               // the entry has an image, which stays unless another one is to take its place
-	left      bool               // its image was removed from its live post, and is asked for by that reason
-	erased    *workspace.Digests // of that one, where only these can tell it; else nil
+	removed   bool               // its image was removed from its live post: it stays so until another one is there
+	erased    *workspace.Digests // of the one that left its gallery, where only these can tell it; else nil
 }
 
 // A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.
