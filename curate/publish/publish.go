@@ -329,7 +329,7 @@ func (p *publishing) removals(ctx context.Context) ([]manifest.Tombstone, state.
 		if err != nil {
 			return nil, hidden, err
 		}
-		hidden, err = state.MustHide(ctx, p.Workspace, hold)
+		hidden, err = state.MustHide(ctx, p.Workspace, hold, p.Config.Policy)
 		if err != nil {
 			return nil, hidden, err
 		}

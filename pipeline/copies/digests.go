@@ -43,7 +43,7 @@ func WriteDigests(ctx context.Context, c Config, w io.Writer) (wrote DigestsWrit
 	gone, err := state.MustErase(ctx, ws, stones, c.Policy)
 	held, heldWrong := state.Withheld(ctx, ws)
 	heard, heardWrong := state.Heard(ctx, ws)
-	hidden, hiddenWrong := state.MustHide(ctx, ws, stones)
+	hidden, hiddenWrong := state.MustHide(ctx, ws, stones, c.Policy)
 	if err := errors.Join(err, heldWrong, heardWrong, hiddenWrong); err != nil {
 		return wrote, err
 	}

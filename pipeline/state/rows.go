@@ -236,13 +236,8 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return heard, nil
 }
 
-// MustHide returns the rows of which nothing is shown or handed out, where these tombstones hold: those of
-// MustLeaveDataset by the policy of the last run, and those of Heard.
-func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding) (GoneSet, error) {
-	p, err := LastPolicy(ctx, ws)
-	if err != nil {
-		return GoneSet{}, err
-	}
+// MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset and those of Heard.
+func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {
 	hidden, err := MustLeaveDataset(ctx, ws, stones, p)
 	if err != nil {
 		return GoneSet{}, err
@@ -252,13 +247,17 @@ func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding) (Gon
 	return hidden, err
 }
 
-// MustHideNow is MustHide by the workspace's own tombstones.
+// MustHideNow is MustHide by the workspace's own tombstones and the policy of its last run.
 func MustHideNow(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	stones, err := HoldingTombstones(ctx, ws)
 	if err != nil {
 		return GoneSet{}, err
 	}
-	return MustHide(ctx, ws, stones)
+	p, err := LastPolicy(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
+	return MustHide(ctx, ws, stones, p)
 }
 
 // NotShown returns the rows of MustHideNow, and those of posts that Reddit holds back itself, as in quarantine: their
