@@ -63,9 +63,6 @@ func (r *run) clear(ctx context.Context) error {
 	if err := r.noteExportAgain(ctx); err != nil {
 		return err
 	}
-	if err := r.noteAllowed(ctx); err != nil {
-		return err
-	}
 	erased, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
 	if err != nil {
 		return err
@@ -83,6 +80,9 @@ func (r *run) clear(ctx context.Context) error {
 	}
 	r.copies, err = copies.Purge(ctx, r.Workspace, erased, r.stones, r.Policy)
 	if err != nil {
+		return err
+	}
+	if err := r.noteAllowed(ctx); err != nil { // after the copies: no row stays in one for a note
 		return err
 	}
 	strays, err := state.Strays(ctx, r.Workspace, erased) // last: it can read long, and takes nothing out

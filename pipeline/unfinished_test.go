@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -100,5 +101,18 @@ func TestShardOfSomebody(t *testing.T) {
 		w.do(job).ok()
 		testkit.Same(t, "left after "+job, []string(nil), w.left())
 		w.checkSound()
+	}
+}
+
+// TestCopiesGoBeforeTheNote: what the policy says by now of shared pictures is noted after the copies have lost their
+// rows, so that a note that cannot be written keeps none in.
+func TestCopiesGoBeforeTheNote(t *testing.T) {
+	for _, job := range []string{"recheck", "purge"} {
+		w := newWorld(t, numbered(4)...).do("run; copy c; post deleted p01").ok()
+		w.policy.Images.AllowSame = []manifest.PostID{"p02"}
+		if w.do(job + " unwritable=policy"); !errors.Is(w.err, errFault) {
+			t.Errorf("%s: %v, want errFault", job, w.err)
+		}
+		testkit.Same(t, "rows of the copy after "+job, "p00 p02 p03", namesOf(w.inspect().copied))
 	}
 }
