@@ -53,7 +53,7 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	}
 	if at >= 0 {
 		was := registered[at]
-		c.Format, c.Made, c.Taken, c.Former = was.Format, was.Made, was.Taken, was.Former
+		c.Format, c.Made, c.Taken, c.Former, c.Ended = was.Format, was.Made, was.Taken, was.Former, was.Ended
 	}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(name)), Format: c.Format,
 		Files: logFiles(c.Files)}

@@ -34,7 +34,7 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) ([]state.C
 			all.Posts[id] = state.GonePost{ID: id}
 		}
 		// A run can begin the workspace anew before one that is out of reach is back.
-		c.Ended = true
+		c.Ended = had[c.Path].Rows
 		if err := ws.SetCopy(ctx, c); err != nil {
 			return nil, err
 		}

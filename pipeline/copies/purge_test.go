@@ -314,6 +314,37 @@ func TestEndClosesNoCopyWithAForeignFile(t *testing.T) {
 		find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
 }
 
+// TestEndedRowsStayOwed: a copy owes the rows that it had when the workspace was ended, also once it was adopted at its
+// path, and none of those that it gets after a run began the workspace anew.
+func TestEndedRowsStayOwed(t *testing.T) {
+	all := []string{"few001", "few002", "few003"}
+	s := newSite(t)
+	s.copy("x", "parquet")
+	testkit.OK(t, os.Rename(s.dir+"/x", s.dir+"/away"))
+	must(End(t.Context(), s.ws, now))
+	testkit.OK(t, os.Rename(s.dir+"/away", s.dir+"/x"))
+	report, err := s.adopt("x")
+	testkit.Same(t, "owed after it was adopted", all, report.Owed, err)
+	testkit.Same(t, "taken out", all, s.purge("x", state.GoneSet{}).Purged)
+
+	s = newSite(t)
+	s.copy("x", "parquet")
+	must(End(t.Context(), s.ws, now))
+	testkit.OK(t, os.Mkdir(s.dir+"/x", 0o700))
+	s.copy("x/new", "parquet")
+	for _, r := range must(purge(t.Context(), s.ws, state.GoneSet{})) {
+		testkit.Same(t, r.Path+" in the place of a closed one", state.CopyGood, r.State)
+	}
+
+	s = newSite(t)
+	d := Disclosure{Name: "a model", Note: "to classify", Host: "api.example.org"}
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few001", "few002"}, now))
+	must(End(t.Context(), s.ws, now))
+	testkit.OK(t, Disclose(t.Context(), s.ws, d, []string{"few002", "few003"}, now))
+	testkit.Same(t, "owed by a third party", []string{"few001", "few002"},
+		find(t, must(List(t.Context(), s.ws)), state.ThirdPartyPath(d.Name)).Owed)
+}
+
 // TestFilesBehindLinksStay: what a link in a copy leads to is neither read nor removed, though it has the name of an
 // image that must go.
 func TestFilesBehindLinksStay(t *testing.T) {

@@ -289,12 +289,12 @@ type CopySet struct {
 }
 
 // In returns the rows that one copy must lose: also those in which it holds a picture that its entry has no more, which
-// was removed from its post or is that of a post that was taken down; and all, where its workspace was ended since.
+// was removed from its post or is that of a post that was taken down; and those that it had when the workspace was ended.
 func (s CopySet) In(c workspace.Copy) GoneSet {
 	gone := newGoneSet()
 	gone.add(s.GoneSet)
-	if c.Ended {
-		gone.add(unasked(c.Rows))
+	if StateOfCopy(c) != CopyClosed { // else what lies at its path can be of the workspace that began anew
+		gone.add(unasked(c.Ended))
 	}
 	for row, was := range c.Former {
 		id := dataset.PostOf(row)

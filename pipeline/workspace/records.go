@@ -586,8 +586,8 @@ type Copy struct {
 	Taken int `json:"taken,omitempty"`
 	// Was is what a closed copy had: somebody can put it back.
 	Was *ClosedCopy `json:"was,omitempty"`
-	// Ended says that it must lose all its rows: it was made before the workspace was ended, also where that began anew.
-	Ended bool `json:"ended,omitempty"`
+	// Ended are the rows that it had when the workspace was ended: it must lose them, also where a run began that anew.
+	Ended []string `json:"ended_rows,omitempty"`
 	// Former are pictures that it holds in rows of entries which have another one by now.
 	Former map[string]Former `json:"former,omitempty"`
 }
