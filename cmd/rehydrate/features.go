@@ -116,6 +116,14 @@ func (c *command) features(ctx context.Context, source string, f featureFlags) e
 		return &problem{err: fmt.Errorf("%s has the workspace %s in it", source, root), code: exitUsage,
 			hint: fmt.Sprintf("name a folder without it; or measure its dataset: %s -w %s", thisCommand, shellWord(root))}
 	}
+	copied, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
+		return copies.Met(ctx, ws, f.Paths[0])
+	})
+	if err == nil && copied != "" { // of a workspace that cannot be opened no copy is known
+		return &problem{code: exitUsage,
+			err:  fmt.Errorf("%s has images of %s, a registered copy of the workspace %s", source, copied, c.workspace),
+			hint: fmt.Sprintf("measure the dataset that it was made of: %s -w %s", thisCommand, shellWord(c.workspace))}
+	}
 	return c.derive(ctx, nil, f)
 }
 

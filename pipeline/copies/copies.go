@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -187,6 +188,26 @@ func Around(ctx context.Context, ws *workspace.Workspace, name string) (string, 
 	copies, err := ws.Copies(ctx)
 	for _, c := range copies {
 		if state.StateOfCopy(c) != state.CopyClosed && inside(name, c.Path) {
+			return c.Path, err
+		}
+	}
+	return "", err
+}
+
+// Met returns the path of a registered copy that a folder or file lies in, or of one with files of images that lies in
+// the folder; "" for none. Links are followed.
+func Met(ctx context.Context, ws *workspace.Workspace, name string) (string, error) {
+	name, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		name, err = filepath.Abs(name)
+	}
+	if err != nil {
+		return "", err
+	}
+	copies, err := ws.Copies(ctx)
+	for _, c := range copies {
+		below := inside(c.Path, name) && c.Format == string(dataset.Folder)
+		if state.StateOfCopy(c) != state.CopyClosed && (below || inside(name, c.Path)) {
 			return c.Path, err
 		}
 	}
