@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,7 +157,19 @@ func TestAnswersOfAnEarlierLook(t *testing.T) {
 		testkit.Same(t, tt.name, tt.want, a.contradicted(e, tt.known))
 	}
 
+	// A look that gets no answer has none of such a post, and keeps those that nothing contradicts.
 	a := newAudit(Config{Policy: policy.Default()})
+	a.told["p1"] = &reddit.Post{}
+	a.answers = map[manifest.PostID]liveAnswer{"p1": {live, first}, "p2": {deleted, first}}
+	for _, id := range []manifest.PostID{"p1", "p2"} {
+		a.post(id).State, a.post(id).Checked = manifest.StateLive, &later
+	}
+	a.post("p2").Checked = &first
+	testkit.Same(t, "asked again", true, slices.Equal([]*evidence{a.post("p1")}, a.reuseAnswers()))
+	testkit.Same(t, "answers about images", 0, len(a.told))
+	testkit.Same(t, "the answer behind it", manifest.StateDeleted, a.post("p2").live.State)
+
+	a = newAudit(Config{Policy: policy.Default()})
 	a.report.Time = last
 	e := a.post("p1")
 	e.State, e.Checked, e.live, e.liveAt = manifest.StateLive, &first, deleted, first

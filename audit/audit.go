@@ -434,16 +434,28 @@ func (a *audit) contradicted(e *evidence, known liveAnswer) bool {
 	return e.Checked != nil && e.Checked.After(known.at) && (e.State != known.State || a.told[e.ID] != nil)
 }
 
+// reuseAnswers takes over the answers of an earlier look, and returns the posts that have to be asked about. It does so
+// before any is: an outage then costs no answer, and none that was contradicted passes for a newer one.
+func (a *audit) reuseAnswers() (ask []*evidence) {
+	for _, e := range a.order {
+		if known, asked := a.answers[e.ID]; asked && !a.contradicted(e, known) {
+			e.live, e.liveAt = known.Verdict, known.at
+			continue
+		}
+		delete(a.told, e.ID)
+		ask = append(ask, e)
+	}
+	return ask
+}
+
 func (a *audit) askLive(ctx context.Context) error {
 	if a.Reddit == nil {
 		return nil
 	}
+	unanswered := a.reuseAnswers()
 	posts := func(yield func(*evidence, error) bool) {
-		for i := 0; i < len(a.order); i++ {
-			e := a.order[i]
-			if known, asked := a.answers[e.ID]; asked && !a.contradicted(e, known) {
-				e.live, e.liveAt = known.Verdict, known.at
-			} else if !yield(e, nil) {
+		for _, e := range unanswered {
+			if !yield(e, nil) {
 				return
 			}
 		}
