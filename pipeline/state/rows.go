@@ -156,12 +156,19 @@ func (g GoneSet) dropAllowed(ctx context.Context, ws *workspace.Workspace, stone
 	if err != nil {
 		return err
 	}
-	erased, err := ws.ErasedImages(ctx)
+	ids := map[manifest.PostID]bool{}
+	for k := range same {
+		ids[k.ID] = true
+	}
+	former, err := ws.FormerImages(ctx, slices.Sorted(maps.Keys(ids)))
 	if err != nil {
 		return err
 	}
 	known, refused := map[manifest.Key]bool{}, map[manifest.Key]bool{}
-	for _, e := range erased {
+	for _, e := range former {
+		if !e.Erased {
+			continue
+		}
 		known[e.Key] = true
 		refused[e.Key] = refused[e.Key] || removed.Refuses(p, e.ID, workspace.Image{OriginalSHA256: e.File,
 			SHA256: e.Stripped, PixelsSHA256: e.Pixels}) != nil
@@ -355,7 +362,11 @@ func MustLeaveCopies(ctx context.Context, ws *workspace.Workspace, erased GoneSe
 		}
 		former = former || len(c.Former) > 0
 	}
-	lost, err := ws.LostImages(ctx)
+	posts := map[manifest.PostID]bool{}
+	for row := range left {
+		posts[dataset.PostOf(row)] = true
+	}
+	lost, err := ws.LostImages(ctx, slices.Sorted(maps.Keys(posts)))
 	if err != nil {
 		return set, err
 	}

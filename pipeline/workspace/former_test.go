@@ -49,7 +49,7 @@ func TestErasedImagesOfAnEarlierVersion(t *testing.T) {
 		testkit.Same(t, "read only", before, read, err)
 		read, err = r.FormerImages(ctx, []manifest.PostID{"a000"})
 		testkit.Same(t, "of a post, read only", before, read, err)
-		read, err = r.LostImages(ctx)
+		read, err = r.LostImages(ctx, []manifest.PostID{"a000"})
 		testkit.Same(t, "of entries without an image, read only", before, read, err)
 		testkit.OK(t, r.Close())
 		w = open(t, dir)

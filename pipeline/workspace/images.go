@@ -598,10 +598,12 @@ func (w *Workspace) ErasedImages(ctx context.Context) ([]FormerImage, error) {
 	return w.formerImages(ctx, "WHERE erased")
 }
 
-// LostImages returns the last one of FormerImages of each entry that has no image now: the one that copies have, unless
-// they note another (Copy.Former).
-func (w *Workspace) LostImages(ctx context.Context) (last []FormerImage, err error) {
-	all, err := w.formerImages(ctx, "f WHERE NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.id AND i.image = f.image)")
+// LostImages returns the last one of FormerImages of each entry of these posts that has no image now: the one that
+// copies have, unless they note another (Copy.Former).
+func (w *Workspace) LostImages(ctx context.Context, of []manifest.PostID) (last []FormerImage, err error) {
+	// Of these alone: after the end of a workspace every image that it had is a former one.
+	all, err := w.formerImages(ctx, `f WHERE id IN (SELECT value FROM json_each(?))
+		AND NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.id AND i.image = f.image)`, jsonColumn{of})
 	for i, f := range all {
 		if i+1 == len(all) || all[i+1].Key != f.Key {
 			last = append(last, f)
