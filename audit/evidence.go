@@ -464,7 +464,7 @@ func (a *audit) replay(e auditlog.Event) {
 			// does not name.
 			l, _, err := state.CheckLift(a.Workspace, a.Release, e.SHA256, a.Now())
 			fault, _ := errors.AsType[*policy.GrantFault](err)
-			other := fault != nil && fault.Reason == "wrong_release" && l.Release.Name == a.Release.Name
+			other := l.OfOtherEdition(fault, a.Release.Name)
 			if (err == nil || other) && slices.Contains(l.Tombstones, policy.NameTombstone(p.ID, was.buried)) {
 				was.stone, was.elsewhere = nil, other
 			}

@@ -89,7 +89,7 @@ const (
 	checkClock = "check this machine's clock"
 )
 
-// WrongRelease is the reason of a grant for another release, or for other files of this one.
+// WrongRelease is the reason of a grant or statement for another release, or for other files of this one.
 const WrongRelease manifest.Reason = "wrong_release"
 
 // Judge returns why the grant does not count for the release at a time; nil means that it does. seenSerial is the

@@ -69,6 +69,8 @@ func TestOpenLift(t *testing.T) {
 		{"another release", edit(`"Test"`, `"Tests"`), pinned(t, key), "wrong_release"},
 		{"another digest", edit(testDigest, strings.Repeat("0", 64)), pinned(t, key), "wrong_release"},
 		{"from the future", edit("2026-06-09", "2026-06-11"), pinned(t, key), "asserted_in_future"},
+		{"from the future, of another edition", signedFile(t, "lift.json", strings.NewReplacer("2026-06-09", "2026-06-11",
+			testDigest, strings.Repeat("0", 64)).Replace(testLift), key, LiftNamespace), pinned(t, key), "asserted_in_future"},
 	} {
 		l, _, fault := OpenLift(c.file, c.signers, testRelease, testNow)
 		if fault == nil || fault.Reason != c.want {

@@ -57,18 +57,23 @@ func OpenLift(file SignedFile, signers []Signer, release GrantedRelease, now tim
 	l, signer, fault := open(file, LiftNamespace, signers, askForLift, parseLift)
 	switch {
 	case fault != nil:
-	case l.Release != release: // or a statement could be used again for another release with the same posts
-		fault = refuse("wrong_release", "name the release that it was written for, or "+askForLift,
-			"the statement is for the release %q with the digest %s, this one is %q with %s",
-			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
 	case l.Asserted.After(now.Add(ClockSkew)):
 		fault = refuse("asserted_in_future", checkClock, "the statement was written in the future, on %s",
 			stamp(l.Asserted))
+	case l.Release != release: // or a statement could be used again for another release with the same posts
+		fault = refuse(WrongRelease, "name the release that it was written for, or "+askForLift,
+			"the statement is for the release %q with the digest %s, this one is %q with %s",
+			l.Release.Name, l.Release.Digest, release.Name, release.Digest)
 	}
-	if fault != nil && fault.Reason != "wrong_release" {
+	if fault != nil && fault.Reason != WrongRelease {
 		return Lift{}, signer, fault
 	}
 	return l, signer, fault
+}
+
+// OfOtherEdition reports whether OpenLift's fault is only that the statement is for another edition of the release.
+func (l Lift) OfOtherEdition(fault *GrantFault, release string) bool {
+	return fault != nil && fault.Reason == WrongRelease && l.Release.Name == release
 }
 
 // open verifies a file and reads it; again says what to ask for when it is malformed. Only the signers' own keys

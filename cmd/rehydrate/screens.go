@@ -128,6 +128,7 @@ func (c *command) screenFuncs() template.FuncMap {
 		"off":        func(share float64) string { return fmt.Sprintf("%+.1f", share) },
 		"hundred":    func(share float64) string { return fmt.Sprintf("%.0f", 100*share) },
 		"join":       func(list []string) string { return strings.Join(list, ", ") },
+		"list":       manifest.List,
 		"kept":       func(s state.Summary) int { return s.Outcomes[manifest.Kept] },
 		"key":        keyLine,
 		"labels":     labelList,

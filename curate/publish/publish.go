@@ -75,17 +75,32 @@ type Report struct {
 	WithDigests int      `json:"with_digests"`
 	Hidden      int      `json:"without_phash,omitempty"` // rows with digests, without those of a tombstone
 	Emptied     int      `json:"without_texts,omitempty"` // rows of posts or images that are gone or held back
-	Tombstones  int      `json:"tombstones"`
-	Unknown     int      `json:"unknown,omitempty"` // annotated entries that the release does not have
-	Lacks       []string `json:"lacks"`             // of license and citation, what release.toml does not have
-	Open        []string `json:"open"`              // questions of the datasheet
+	Unknown     int      `json:"unknown,omitempty"`       // annotated entries that the release does not have
+	Lacks       []string `json:"lacks"`                   // of license and citation, what release.toml does not have
+	Open        []string `json:"open"`                    // questions of the datasheet
 	Files       []File   `json:"files"`
 	Signed      bool     `json:"signed"`
 	Grants      bool     `json:"-"`       // whether its users need a grant
 	Checked     int      `json:"checked"` // texts of images that the files were held against
+	Removals
 
 	// Missing are words for a missing value in place of annotators' answers.
 	Missing []study.MissingWords `json:"missing_words,omitempty"`
+}
+
+// Removals are the tombstones that are published: how many, and what the release's own list does not tell of them.
+type Removals struct {
+	Tombstones int      `json:"tombstones"`
+	Added      []string `json:"tombstones_of_workspace,omitempty"` // posts that the release's own list does not have
+	// Held are those among them whose tombstones were lifted by statements that do not count, with why.
+	Held   []HeldLift `json:"tombstones_with_refused_lift,omitempty"`
+	Lifted []string   `json:"tombstones_lifted,omitempty"` // posts that the list has although a statement lifted them
+}
+
+// A HeldLift is a post whose tombstone holds although a statement lifted it.
+type HeldLift struct {
+	ID  manifest.PostID `json:"id"`
+	Why string          `json:"why"`
 }
 
 // A File is one of the folder, with its SHA-256 in hex.
@@ -200,7 +215,7 @@ func (p *publishing) writeBytes(ctx context.Context, name string, data []byte) e
 
 // annotate writes the annotations and release.toml.
 func (p *publishing) annotate(ctx context.Context) error {
-	stones, hidden, err := p.removals(ctx)
+	stones, lifted, hidden, err := p.removals(ctx)
 	if err != nil {
 		return err
 	}
@@ -281,12 +296,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	p.table = again.Manifest
 	p.facts.Stats, p.facts.Columns = counter.Stats(), again.Columns()
 	p.Entries, p.Posts = p.facts.Stats.Entries, len(posts)
-	published := map[manifest.PostID]bool{} // ids of others stay in the workspace
-	for _, t := range p.Config.Tombstones {
-		published[t.ID] = true
-	}
-	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool { return !posts[t.ID] && !published[t.ID] })
-	p.Report.Tombstones = len(stones)
+	stones = p.tell(stones, lifted, posts)
 	counted := func(e *manifest.Entry) {
 		had := len(slices.Concat(e.Values...))
 		p.change(e)
@@ -310,28 +320,30 @@ func (p *publishing) annotate(ctx context.Context) error {
 // maxAhead is how far clocks and time zones may differ.
 const maxAhead = 24 * time.Hour
 
-// removals returns the tombstones that hold, the oldest first, and the rows that must be hidden by them and by what the
-// workspace knows. A tombstone of the future is a slip of whoever wrote it.
-func (p *publishing) removals(ctx context.Context) ([]manifest.Tombstone, state.GoneSet, error) {
-	stones, hidden := slices.Clone(p.Config.Tombstones), state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
+// removals returns the tombstones that hold, the oldest first, those that were lifted, and the rows that must be hidden
+// by what holds and by what the workspace knows. A tombstone of the future is a slip of whoever wrote it.
+func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone, lifted []state.TombstoneEntry,
+	hidden state.GoneSet, err error) {
+	stones, hidden = slices.Clone(p.Config.Tombstones), state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
 	for _, t := range stones {
 		hidden.Posts[t.ID] = state.GonePost{ID: t.ID, State: t.State}
 		if t.Time.After(p.Now.Add(maxAhead)) {
-			return nil, hidden, userfile.Wrong("%s: the tombstone of %s is of %s, which is in the future: correct its time",
+			return nil, nil, hidden, userfile.Wrong("%s: the tombstone of %s is of %s, which is in the future: correct its time",
 				manifest.TombstonesName, t.ID, t.Time.UTC().Format(time.RFC3339))
 		}
 	}
 	if p.Workspace != nil {
 		if err := state.CheckTombstones(ctx, p.Workspace); err != nil {
-			return nil, hidden, err
+			return nil, nil, hidden, err
 		}
-		hold, err := state.Stones(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
+		var hold state.Holding
+		hold, lifted, err = state.StonesToPublish(ctx, p.Workspace, p.Release, p.Config.Tombstones, p.Config.Policy, p.Now)
 		if err != nil {
-			return nil, hidden, err
+			return nil, nil, hidden, err
 		}
 		hidden, err = state.MustHide(ctx, p.Workspace, hold, p.Config.Policy)
 		if err != nil {
-			return nil, hidden, err
+			return nil, nil, hidden, err
 		}
 		stones = nil
 		for _, t := range hold {
@@ -342,7 +354,34 @@ func (p *publishing) removals(ctx context.Context) ([]manifest.Tombstone, state.
 		return cmp.Or(a.Time.Compare(b.Time),
 			cmp.Compare(a.ID, b.ID))
 	})
-	return stones, hidden, nil
+	return stones, lifted, hidden, nil
+}
+
+// tell returns the tombstones without those of the workspace that no row is of, and notes what is to be said of them.
+func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneEntry,
+	rows map[manifest.PostID]bool) []manifest.Tombstone {
+	published := map[manifest.PostID]bool{}
+	for _, t := range p.Config.Tombstones {
+		published[t.ID] = true
+	}
+	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool { return !rows[t.ID] && !published[t.ID] })
+	lifts := map[policy.NamedTombstone]*state.LiftNote{}
+	for _, e := range lifted {
+		lifts[policy.NameTombstone(e.ID, e.Time)] = e.Lifted
+	}
+	p.Removals = Removals{Tombstones: len(stones)}
+	for _, t := range stones {
+		lift := lifts[policy.NameTombstone(t.ID, t.Time)]
+		if !published[t.ID] {
+			p.Added = append(p.Added, string(t.ID))
+			if lift != nil {
+				p.Held = append(p.Held, HeldLift{t.ID, cmp.Or(lift.Refused, "a job with another edition put it back")})
+			}
+		} else if lift != nil && lift.Refused == "" {
+			p.Lifted = append(p.Lifted, string(t.ID))
+		}
+	}
+	return stones
 }
 
 // accompany writes what goes with the annotations.

@@ -28,6 +28,7 @@ type Review struct {
 	Items   []Item `json:"items"`             // those with Looks first
 	Next    string `json:"next"`              // the command that publishes it
 	Signed  bool   `json:"-"`                 // whether that command signs
+	Removals
 
 	// Missing are words for a missing value in place of annotators' answers.
 	Missing []study.MissingWords `json:"missing_words,omitempty"`
@@ -63,7 +64,7 @@ func Examine(ctx context.Context, c Config) (Review, error) {
 	err := p.build(ctx, p.annotate, p.accompany, p.check, func(ctx context.Context) error {
 		items, err := p.items(ctx)
 		review = Review{Path: p.To, Name: p.Name, Version: p.Version, Entries: p.Entries, Posts: p.Posts,
-			Unknown: p.Unknown, Missing: p.Missing, Items: items, Signed: p.Signed}
+			Unknown: p.Unknown, Missing: p.Missing, Items: items, Signed: p.Signed, Removals: p.Removals}
 		return err
 	})
 	return review, err

@@ -51,6 +51,8 @@ type LiftNote struct {
 	// Refused is why the lift does not count for the release that it was checked against, "" when it counts or was
 	// not checked. Then the tombstone holds.
 	Refused string `json:"refused,omitempty"`
+	// OtherEdition is whether it does not count only because the statement is for another edition of the release.
+	OtherEdition bool `json:"-"`
 }
 
 // ListTombstones returns all tombstones of a workspace, oldest first, behind them those that only its tombstones.csv
@@ -242,14 +244,44 @@ func Stones(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(hold, func(_ manifest.PostID, t workspace.Tombstone) bool { return Suspended(t, p) })
 	more, err := OtherTombstones(ctx, ws, rel, published, now)
-	for _, t := range more {
-		if was, ok := hold[t.ID]; !ok || !policy.Outweighs(was.State, was.Reason, t.State, t.Reason) {
-			hold[t.ID] = t
+	return hold.with(more, p), err
+}
+
+// StonesToPublish returns the tombstones that hold where an edition of a release is made, and those that were lifted. A
+// lift counts that is for any edition: a statement can't name the digest of one that is not made yet. It takes nothing
+// out of the release's own list, which whoever publishes can change.
+func StonesToPublish(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	published []manifest.Tombstone, p policy.Policy, now time.Time) (Holding, []TombstoneEntry, error) {
+	hold, err := tombstonesByPost(ctx, ws)
+	if err != nil {
+		return nil, nil, err
+	}
+	lifted, err := checkedLifts(ctx, ws, rel, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range lifted {
+		if e.Lifted.OtherEdition {
+			e.Lifted.Refused = ""
 		}
 	}
-	return hold, err
+	more, _, err := notLifted(ws, hold, lifted)
+	for _, t := range published {
+		more = append(more, workspace.Tombstone{Tombstone: t})
+	}
+	return hold.with(more, p), lifted, err
+}
+
+// with are those of state.db that a policy does not suspend, and more, which count unless policy.Outweighs.
+func (h Holding) with(more []workspace.Tombstone, p policy.Policy) Holding {
+	maps.DeleteFunc(h, func(_ manifest.PostID, t workspace.Tombstone) bool { return Suspended(t, p) })
+	for _, t := range more {
+		if was, ok := h[t.ID]; !ok || !policy.Outweighs(was.State, was.Reason, t.State, t.Reason) {
+			h[t.ID] = t
+		}
+	}
+	return h
 }
 
 // NamePictures adds the digests that a release, nil for none, names of the posts, where it is another edition than the
@@ -299,8 +331,20 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 	if err != nil {
 		return nil, err
 	}
-	var add []workspace.Tombstone
-	accepted := map[policy.NamedTombstone]bool{}
+	add, accepted, err := notLifted(ws, have, lifted)
+	for _, t := range published {
+		if !accepted[policy.NameTombstone(t.ID, t.Time)] {
+			add = append(add, workspace.Tombstone{Tombstone: t})
+		}
+	}
+	return add, err
+}
+
+// notLifted returns the tombstones beside those of state.db: of those that were lifted the ones whose lift is refused,
+// and those of the workspace's own file. accepted names the tombstones whose lift counts.
+func notLifted(ws *workspace.Workspace, have Holding, lifted []TombstoneEntry) (add []workspace.Tombstone,
+	accepted map[policy.NamedTombstone]bool, err error) {
+	accepted = map[policy.NamedTombstone]bool{}
 	for _, e := range lifted {
 		switch {
 		case e.Lifted.Refused == "":
@@ -311,16 +355,7 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 		}
 	}
 	kept, err := keptTombstones(ws, have, accepted)
-	if err != nil {
-		return nil, err
-	}
-	add = append(add, kept...)
-	for _, t := range published {
-		if !accepted[policy.NameTombstone(t.ID, t.Time)] {
-			add = append(add, workspace.Tombstone{Tombstone: t})
-		}
-	}
-	return add, nil
+	return append(add, kept...), accepted, err
 }
 
 // readKept reads a file of the workspace, up to most bytes of it, nil where there is none.
@@ -382,13 +417,15 @@ func checkedLifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Re
 	for _, e := range lifted {
 		l, signer, err := CheckLift(ws, rel, e.Lifted.Statement, now)
 		fault, refused := errors.AsType[*policy.GrantFault](err)
+		names := slices.Contains(l.Tombstones, e.name())
 		switch {
 		case refused:
 			e.Lifted.Refused = string(fault.Reason) + ": " + fault.Detail
+			e.Lifted.OtherEdition = names && l.OfOtherEdition(fault, rel.Name)
 		case err != nil:
 			return nil, err
 		// The note is the workspace's own word: only what the statement says counts.
-		case !slices.Contains(l.Tombstones, e.name()):
+		case !names:
 			e.Lifted.Refused = "the statement does not name this tombstone"
 		default:
 			e.Lifted.Signer = signer.Name
