@@ -95,6 +95,7 @@ type Removals struct {
 	// Held are those among them whose tombstones were lifted by statements that do not count, with why.
 	Held   []HeldLift `json:"tombstones_with_refused_lift,omitempty"`
 	Lifted []string   `json:"tombstones_lifted,omitempty"` // posts that the list has although a statement lifted them
+	NoRow  []string   `json:"tombstones_without_row,omitempty"`
 }
 
 // A HeldLift is a post whose tombstone holds although a statement lifted it.
@@ -379,6 +380,9 @@ func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneE
 			}
 		} else if lift != nil && lift.Refused == "" {
 			p.Lifted = append(p.Lifted, string(t.ID))
+		}
+		if !rows[t.ID] { // a version may have dropped the row
+			p.NoRow = append(p.NoRow, string(t.ID))
 		}
 	}
 	return stones
