@@ -43,11 +43,17 @@ func OpenGrant(grant SignedFile, revocations *SignedFile, signers []Signer) (*Si
 	return &s, nil
 }
 
-// CheckRevocations says why a release's list of revocations cannot be trusted, or returns nil. Every grant is refused
-// beside one that cannot.
-func CheckRevocations(list SignedFile, signers []Signer) *GrantFault {
-	_, _, fault := open(list, RevocationsNamespace, signers, getCurrent, parseRevocations)
-	return fault
+// CheckRevocations says why every grant is refused beside a release's list of revocations, nil for none, at a time, or
+// returns nil. seenSerial is as for SignedGrant.Judge.
+func CheckRevocations(list *SignedFile, signers []Signer, release string, seenSerial int64, now time.Time) *GrantFault {
+	if list == nil {
+		return (*Revocations)(nil).judge(release, seenSerial, now)
+	}
+	r, _, fault := open(*list, RevocationsNamespace, signers, getCurrent, parseRevocations)
+	if fault != nil {
+		return fault
+	}
+	return r.judge(release, seenSerial, now)
 }
 
 // OpenLift reads a statement and decides whether it counts for a release at a time: one of the signers signed these

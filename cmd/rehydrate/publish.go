@@ -106,7 +106,7 @@ func (c *command) publish(ctx context.Context, path string, f publishFlags, want
 		err = hand(ctx, config)
 	}
 	if is[*publish.Refused](err) {
-		return &problem{err: err, code: exitUsage, hint: "remove it from the files of the release, and publish again"}
+		return &problem{err: err, code: exitUsage, hint: "correct the files of the release, and publish again"}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/manifest/guess"
+	"rehydrate/pipeline/state"
 	"rehydrate/policy"
 )
 
@@ -49,7 +51,7 @@ func (p *publishing) copied() (items []Item, err error) {
 		}
 		item.Different = len(item.Values)
 		if f.Name == manifest.RevocationsName {
-			item.look("", p.distrust(text))
+			item.look("", p.distrusted)
 		}
 		if item.Different+len(item.Looks) == 0 {
 			continue
@@ -65,19 +67,33 @@ func (p *publishing) copied() (items []Item, err error) {
 	return items, nil
 }
 
-// distrust says why no grant will count beside a list of revocations; "" where one can.
-func (p *publishing) distrust(list []byte) string {
+// distrust says why no grant will count beside the list of revocations, or without one; "" where one can.
+func (p *publishing) distrust(ctx context.Context) (why string, err error) {
+	var seen int64
+	if p.Workspace != nil {
+		seen, err = state.SeenRevocations(ctx, p.Workspace, p.Release.Name)
+		if err != nil {
+			return "", err
+		}
+	}
+	var list *policy.SignedFile
+	if p.Release.RevocationsPath != "" {
+		body, err := os.ReadFile(filepath.Join(p.temp, manifest.RevocationsName))
+		if err != nil {
+			return "", err
+		}
+		// A signature that is missing is none.
+		signature, _ := os.ReadFile(filepath.Join(p.temp, manifest.RevocationsName+manifest.SignatureSuffix))
+		list = &policy.SignedFile{Name: manifest.RevocationsName, Body: body, Signature: signature}
+	}
 	signers, err := policy.ParseSigners(p.Release.Signers)
-	if err != nil {
-		return "makes every grant invalid: no signer can be read"
+	if err != nil && list != nil {
+		return "makes every grant invalid: no signer can be read", nil
 	}
-	// A signature that is missing is none.
-	signature, _ := os.ReadFile(filepath.Join(p.temp, manifest.RevocationsName+manifest.SignatureSuffix))
-	file := policy.SignedFile{Name: manifest.RevocationsName, Body: list, Signature: signature}
-	if fault := policy.CheckRevocations(file, signers); fault != nil {
-		return "makes every grant invalid: " + fault.Detail
+	if fault := policy.CheckRevocations(list, signers, p.Release.Name, seen, p.Now); fault != nil {
+		return "makes every grant invalid: " + fault.Detail, nil
 	}
-	return ""
+	return "", nil
 }
 
 // lookOfLine judges a line and each text in quotes that it has.

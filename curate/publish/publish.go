@@ -128,6 +128,8 @@ type publishing struct {
 	splits  map[string]bool   // of the entries
 	written *manifest.Release // what check read
 	known   func(word string) bool
+	// distrusted is why no grant counts beside the list of revocations, "" where one can.
+	distrusted string
 }
 
 // Publish makes the folder. The error is *Refused where it would hold what must not be in it.
@@ -250,6 +252,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	}
 	for _, name := range p.Keep {
 		if name != manifest.FieldSplit.String() && name != keepBatch && name != keepName &&
+			name != manifest.RevocationsName &&
 			!slices.ContainsFunc(p.Release.Schema.Columns, func(c manifest.Column) bool { return c.Name == name }) &&
 			!slices.ContainsFunc(
 				p.Release.Schema.Categories, func(c manifest.Category) bool { return c.Name == name }) {
@@ -460,6 +463,14 @@ func (p *publishing) check(ctx context.Context) error {
 		return err
 	}
 	found = append(found, more...)
+	p.distrusted, err = p.distrust(ctx)
+	if err != nil {
+		return err
+	}
+	if p.distrusted != "" && !slices.Contains(p.Keep, manifest.RevocationsName) {
+		found = append(found, fmt.Sprintf("%s %s: write a newer list and sign it, or publish it as it is with --keep %[1]s",
+			manifest.RevocationsName, p.distrusted))
+	}
 	if len(found) > 0 {
 		return &Refused{found}
 	}

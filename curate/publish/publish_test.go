@@ -320,7 +320,7 @@ func TestAccompany(t *testing.T) {
 		"gone.json":   "{\"of\": \"us@example.org\"}", "gone.json.sig": "signed by u/some_body"}
 	at := func(hour int) time.Time { return time.Date(2024, 1, 1, hour, 0, 0, 0, time.UTC) }
 	made, _, err := published(t, files, func(c *Config) {
-		c.Answers = Answers{"maintenance": {"contact": "us@example.org"}}
+		c.Answers, c.Keep = Answers{"maintenance": {"contact": "us@example.org"}}, []string{manifest.RevocationsName}
 		c.Tombstones = []manifest.Tombstone{{ID: "abc1", State: manifest.StateRemoved, Time: at(2)},
 			{ID: "zzz9", State: manifest.StateDeleted, Time: at(1)}}
 	})

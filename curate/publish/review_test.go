@@ -235,6 +235,7 @@ func TestExamineCopied(t *testing.T) {
 		"revocations.json": revocations, "revocations.json.sig": "by Anna Schmidt\n" + armor}
 	review, err := examined(t, files, func(c *Config) {
 		c.Answers = Answers{"motivation": {"purpose": "Asked by jkim545\nand others"}}
+		c.Keep = []string{manifest.RevocationsName}
 	})
 	testkit.OK(t, err)
 	const whole = "is copied as somebody wrote it"
@@ -259,7 +260,7 @@ func TestExamineCopied(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is copied (-want +got):\n%s", diff)
 	}
-	made, _, err := published(t, files, nil)
+	made, _, err := published(t, files, func(c *Config) { c.Keep = []string{manifest.RevocationsName} })
 	testkit.OK(t, err)
 	if text := made["release.toml"]; strings.Contains(text, "anna") ||
 		!strings.Contains(text, `key = "ssh-ed25519 AAAA"`) {

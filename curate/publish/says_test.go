@@ -210,7 +210,9 @@ func TestRefusesHalf(t *testing.T) {
 	}{
 		{"a post without a split", two, func(c *Config) { c.Splits = map[manifest.PostID]string{"abc1": "train"} },
 			"--split: the file does not name the split of abc2"},
-		{"revocations without a signature", with("gone.json", "{}"), nil, ""},
+		{"revocations without a signature", with("gone.json", "{}"), nil, "makes every grant invalid: the release pins no"},
+		{"revocations without a signature that are wanted", with("gone.json", "{}"),
+			func(c *Config) { c.Keep = []string{manifest.RevocationsName} }, ""},
 		{"a tombstone of the future", two, func(c *Config) {
 			c.Tombstones = []manifest.Tombstone{{ID: "abc1", State: manifest.StateRemoved, Time: c.Now.AddDate(1, 0, 0)}}
 		}, "the tombstone of abc1 is of 2027-11-27T12:00:00Z, which is in the future"},
