@@ -257,6 +257,11 @@ func (c *command) statusCommand() *cobra.Command {
 	cmd := c.workspaceCommand("status", noArgs, func(cmd *cobra.Command, _ []string) error {
 		s, err := reading(cmd.Context(), c, func(ws *workspace.Workspace) (s statusReport, err error) {
 			s.Summary, err = state.Status(cmd.Context(), ws, c.now())
+			if err == nil { // nothing that is stored of a post tells that the last job got no answer about it
+				var last state.LastRun
+				last, err = state.ReadNote[state.LastRun](cmd.Context(), ws)
+				s.Unverified = last.Unverified
+			}
 			var before string // a command that ends meanwhile may have finished what was found
 			if err == nil {
 				before, err = ws.Holder()
@@ -279,13 +284,13 @@ func (c *command) statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.Ended != nil { // nothing is to be retried in it
-			s.Retry = 0
+		if s.Ended != nil { // nothing is to be retried in it, nor asked about
+			s.Retry, s.Unverified, s.Stale = 0, 0, false
 		}
 		if err := c.answer("status", s); err != nil || !exit {
 			return err
 		}
-		if s.Ended != nil && s.Ended.Unfinished {
+		if s.Ended != nil && s.Ended.Unfinished || s.Stale {
 			return exitCode(exitRetry)
 		}
 		return statusOf(s.Summary)
