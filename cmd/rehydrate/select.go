@@ -152,23 +152,25 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 	if err != nil {
 		return err
 	}
-	ids := kept.ids
-	if len(ids) == 0 {
+	if len(kept.ids) == 0 {
 		return userfile.Wrong("the workspace %s kept no post to choose among, but for %d that a filter marked and %d that "+
 			"are gone or held back", c.workspace, kept.marked, kept.gone)
 	}
-	funnel := dump.Funnel{Lines: len(ids), Candidates: len(ids)}
+	drawn := dump.Sample(kept.ids, f.N, f.Seed)
+	funnel := dump.Funnel{Lines: len(kept.ids), Candidates: len(kept.ids), Chosen: len(drawn)}
 	rows := [][]string{{"id"}}
-	for _, id := range dump.Sample(ids, f.N, f.Seed) {
-		rows = append(rows, []string{string(id)})
+	for _, id := range drawn {
+		for _, row := range kept.rows[id] {
+			rows = append(rows, []string{row})
+		}
 	}
-	funnel.Chosen = len(rows) - 1
 	return c.writeCandidates(ctx, f, rows, selectAnswer{Funnel: funnel, Marked: kept.marked, Gone: kept.gone})
 }
 
 // keptPosts are the posts of a workspace that select draws from.
 type keptPosts struct {
 	ids    []manifest.PostID
+	rows   map[manifest.PostID][]string // the ids of their images that are drawn with them
 	marked int // others that a filter marked: another workspace would have left them out
 	gone   int // others that are held back, or that an audit heard is gone
 }
@@ -185,24 +187,27 @@ func findKept(ctx context.Context, ws *workspace.Workspace) (k keptPosts, err er
 	if err != nil {
 		return k, err
 	}
-	met, marks, hides := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+	k.rows = map[manifest.PostID][]string{}
+	marks, hides := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
 	for rec, err := range ws.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return k, err
 		}
 		switch {
-		case rec.Result == nil || rec.Result.Outcome != manifest.Kept || met[rec.ID]:
+		case rec.Result == nil || rec.Result.Outcome != manifest.Kept:
 		case hidden.HasRow(rec.Key.String()): // people would be asked to look at it
 			hides[rec.ID] = true
 		case rec.Result.Flagged():
 			marks[rec.ID] = true
 		default:
-			k.ids = append(k.ids, rec.ID)
-			met[rec.ID] = true
+			if k.rows[rec.ID] == nil {
+				k.ids = append(k.ids, rec.ID)
+			}
+			k.rows[rec.ID] = append(k.rows[rec.ID], rec.Key.String())
 		}
 	}
-	maps.DeleteFunc(marks, func(id manifest.PostID, _ bool) bool { return met[id] })
-	maps.DeleteFunc(hides, func(id manifest.PostID, _ bool) bool { return met[id] || marks[id] })
+	maps.DeleteFunc(marks, func(id manifest.PostID, _ bool) bool { return k.rows[id] != nil })
+	maps.DeleteFunc(hides, func(id manifest.PostID, _ bool) bool { return k.rows[id] != nil || marks[id] })
 	k.marked, k.gone = len(marks), len(hides)
 	return k, nil
 }
