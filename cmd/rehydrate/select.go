@@ -171,8 +171,8 @@ func (c *command) selectKept(ctx context.Context, f selectFlags) error {
 type keptPosts struct {
 	ids    []manifest.PostID
 	rows   map[manifest.PostID][]string // the ids of their images that are drawn with them
-	marked int // others that a filter marked: another workspace would have left them out
-	gone   int // others that are held back, or that an audit heard is gone
+	marked int                          // others that a filter marked: another workspace would have left them out
+	gone   int                          // others that are held back, or that an audit heard is gone
 }
 
 // findKept finds the posts that select draws from: those with a kept image that may be shown.
