@@ -155,7 +155,11 @@ func (c *command) exportDigests(ctx context.Context, path string, f exportFlags)
 	if err != nil {
 		return exportProblem(err)
 	}
-	return c.answer("export-digests", digestsAnswer{f.out, wrote})
+	answer := digestsAnswer{Written: f.out, DigestsWritten: wrote}
+	if config.Release.Schema.Many {
+		answer.Many = path
+	}
+	return c.answer("export-digests", answer)
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -236,6 +240,7 @@ type (
 	digestsAnswer struct {
 		Written string `json:"written"`
 		copies.DigestsWritten
+		Many string `json:"-"` // the release where an image has several rows, which init would not put together again
 	}
 	copiesAnswer struct {
 		Copies []state.CopyReport `json:"copies"`
