@@ -97,18 +97,20 @@ const (
 // A run is what the stages of one job share.
 type run struct {
 	Config
-	heard   state.HeardNote     // what audits heard since the last sweep
-	settled bool                // that, and what is confirmed
-	stones  state.Holding       // tombstones that hold, the release's among them; the asker alone changes them
-	made    dataset.Provenance  // the OCR engine, tool and Go version that will make the dataset
-	dropped []manifest.Key      // entries whose image this job removed: the same picture was taken down elsewhere
-	draft   *state.Draft        // of the outcomes, where it was made while Reddit was asked
-	copies  []state.CopyReport  // registered copies after this job took rows out of them
-	hosts   []state.HostTrouble // image hosts that sent nothing
-	wrote   bool                // the dataset has exactly what was decided
-	cleared bool                // what must go has gone from dataset, shards and copies
-	spent   bool                // ConfirmRemovals answered for missing files, or a manifest that lost entries
-	out     state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
+	heard   state.HeardNote        // what audits heard since the last sweep
+	settled bool                   // that, and what is confirmed
+	stones  state.Holding          // tombstones that hold, the release's among them; the asker alone changes them
+	made    dataset.Provenance     // the OCR engine, tool and Go version that will make the dataset
+	dropped []manifest.Key         // entries whose image this job removed: the same picture was taken down elsewhere
+	draft   *state.Draft           // of the outcomes, where it was made while Reddit was asked
+	copies  []state.CopyReport     // registered copies after this job took rows out of them
+	hosts   []state.HostTrouble    // image hosts that sent nothing
+	wrote   bool                   // the dataset has exactly what was decided
+	cleared bool                   // what must go has gone from dataset, shards and copies
+	spent   bool                   // ConfirmRemovals answered for missing files, or a manifest that lost entries
+	loads   bool                   // the job has loaded the manifest
+	later   []workspace.LooseImage // image files whose entries are not loaded: the next run takes them back
+	out     state.Summary          // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 
 func newRun(c Config) *run {
@@ -234,6 +236,7 @@ func (r *run) bind(ctx context.Context) error {
 	if err := r.Workspace.Load(ctx, b, safely.Ahead(ctx, r.entries(ctx)), r.allowLoss); err != nil {
 		return fmt.Errorf("load the manifest into the workspace: %w", err)
 	}
+	r.loads = true
 	return nil
 }
 

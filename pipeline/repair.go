@@ -20,7 +20,9 @@ import (
 // A disk that is not mounted, a file that was deleted by hand or an older state.db must not cost an image of a live
 // post: its host may not have it any more. So before a sweep makes files and rows agree, files whose rows are lost are
 // taken back where the log says that they were fetched, and files that are lost are put back from the dataset, which
-// has their bytes. Where more is missing than a few, nothing is done until somebody says that it is lost.
+// has their bytes. Where more is missing than a few, nothing is done until somebody says that it is lost. A later
+// edition of the release can have entries that an older state.db lacks: a job that does not load the manifest leaves
+// their files to the next run, which does.
 
 // fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
 const fewMissing = 3
@@ -36,22 +38,22 @@ func (e *MissingError) Error() string {
 		e.Missing, e.Of, e.First)
 }
 
-// repair makes files and rows of images fit before a sweep.
-func (r *run) repair(ctx context.Context, a workspace.Astray) error {
+// repair makes files and rows of images fit before a sweep, and returns the files that stay for the next run.
+func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.LooseImage, error) {
 	if err := r.restoreLoose(ctx, a.Loose); err != nil {
-		return err
+		return nil, err
 	}
 	if len(a.Missing) == 0 {
-		return nil
+		return r.later, nil
 	}
 	if err := r.allowMissing(a); err != nil {
-		return err
+		return nil, err
 	}
 	back, err := r.restoreFromDataset(ctx, a.Missing...)
 	if err == nil {
 		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", len(back))
 	}
-	return err
+	return r.later, err
 }
 
 // allowMissing is asked when image files are missing. It uses up the confirmation where they are many.
@@ -68,23 +70,24 @@ func (r *run) allowMissing(a workspace.Astray) error {
 }
 
 // restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a
-// post that is not gone, and was not erased since.
+// post that is not gone, and was not erased since. Those of entries that are not loaded stay for the next run.
 func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) error {
-	candidates := map[manifest.Key]workspace.LooseImage{}
+	loaded := map[manifest.Key]bool{} // of the candidates: whether state.db has the entry
 	for _, l := range loose {
 		rec, err := r.stored(ctx, l.Key)
 		if err != nil {
 			return err
 		}
-		gone := rec.Post.State.Gone() && !rec.Post.Withheld
-		if rec.Key == l.Key && rec.Image == nil && !gone && !r.stones.Has(l.ID) {
-			candidates[l.Key] = l
+		has := rec.Key == l.Key
+		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
+		if !gone && (has && rec.Image == nil || !has && !r.loads) {
+			loaded[l.Key] = has
 		}
 	}
-	if len(candidates) == 0 {
+	if len(loaded) == 0 {
 		return nil
 	}
-	fetched, err := r.fetched(ctx, candidates)
+	fetched, err := r.fetched(ctx, loaded)
 	if err != nil {
 		return err
 	}
@@ -94,27 +97,49 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 		if !was {
 			continue
 		}
+		if !loaded[l.Key] {
+			r.later = append(r.later, l)
+			continue
+		}
 		if err := r.restoreFetched(ctx, decoder, l, event); err != nil {
+			return err
+		}
+	}
+	if len(r.later) > 0 {
+		r.Log.Warn("images of entries that are not in state.db stay until the next run: `rehydrate run` takes them back",
+			"images", len(r.later))
+	}
+	return nil
+}
+
+// eraseLater removes what stays for the next run of posts that are gone since.
+func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
+	for _, l := range r.later {
+		if !gone.HasRow(l.Key.String()) {
+			continue
+		}
+		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetched finds in the log what was fetched last of some entries, and not erased since.
-func (r *run) fetched(ctx context.Context, of map[manifest.Key]workspace.LooseImage) (map[manifest.Key]auditlog.Event,
-	error) {
+// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since.
+func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[manifest.Key]auditlog.Event, error) {
 	last := map[manifest.Key]auditlog.Event{}
 	take := func(e auditlog.Event) {
 		for _, p := range e.Posts {
 			k := manifest.Key{ID: p.ID, Image: e.Image}
-			if _, wanted := of[k]; e.Kind == auditlog.Fetch && wanted {
+			if _, wanted := loaded[k]; e.Kind == auditlog.Fetch && wanted {
 				last[k] = e
 			}
 		}
-		// What left the manifest is no loose file. A record of an earlier version does not tell which image of a post did.
-		if e.Kind == auditlog.Erased && e.Verdict != auditlog.LeftManifest || e.Kind == auditlog.Buried {
-			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) })
+		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
+			// An entry that is loaded did not leave the manifest. A record of an earlier version does not tell which image of a
+			// post did.
+			left := e.Verdict == auditlog.LeftManifest
+			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) && !(left && loaded[k]) })
 		}
 	}
 	log, err := r.Workspace.LogReader(ctx)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -139,6 +140,33 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 			}
 			w.do("serve 404 p04 p05 p06; " + job).ok()
 			testkit.Same(t, "rows", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
+		})
+	}
+}
+
+// TestOlderStateKeepsWhatALaterEditionAdded: an older state.db does not have the entries that a later edition of the
+// release added. A job that does not load the manifest leaves their images to the next run, but for those that must go.
+func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
+	older := newWorld(t, append(numbered(12), "g*2")...).do("without p08 p09 p10 p11 g/1; run").ok()
+	ran := older.copied(t).do("without; run; without p11; run; post deleted p10; run").ok()
+	for _, c := range []struct{ jobs, rows string }{
+		{"recheck", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"recheck; recheck", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"purge offline", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"purge", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"purge offline id=p09 id=p01", "g g/1 p00 p02 p03 p04 p05 p06 p07 p08"},
+		{"stones removed p08; recheck", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p09"},
+		{"post absent g; recheck", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"without p08 p11; recheck; run", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p09"},
+	} {
+		t.Run(c.jobs, func(t *testing.T) {
+			t.Parallel()
+			w := ran.copied(t)
+			w.putBack(older, "state.db")
+			w.do("serve 404 p08 p09 p10 g/1; " + c.jobs).ok()
+			testkit.Same(t, "images", len(strings.Fields(c.rows)), len(w.imagesOf()))
+			w.do("run").ok()
+			testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))
 		})
 	}
 }

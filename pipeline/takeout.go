@@ -67,6 +67,9 @@ func (r *run) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.eraseLater(ctx, erased); err != nil {
+		return err
+	}
 	if err := cluster.Drop(ctx, r.Workspace, erased.HasRow); err != nil {
 		return err
 	}

@@ -656,8 +656,9 @@ type LooseImage struct {
 
 // Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content. Files
 // and rows of images that do not fit together go, but for those that mend, which may be nil, makes fit before: PutBack
-// and StoreImage do. An error of mend ends it.
-func (w *Workspace) Sweep(ctx context.Context, mend func(context.Context, Astray) error) (s Swept, err error) {
+// and StoreImage do. The files that it returns stay, without rows. An error of mend ends it.
+func (w *Workspace) Sweep(ctx context.Context,
+	mend func(context.Context, Astray) (stay []LooseImage, err error)) (s Swept, err error) {
 	defer wrap(&err, "sweep the workspace")
 	// Erase comes before the images are compared, so that a row without a file is not taken for a lost image. It is
 	// unfinished where a post must not stay and still has content.
@@ -684,11 +685,12 @@ func (w *Workspace) Sweep(ctx context.Context, mend func(context.Context, Astray
 		return s, err
 	}
 	a, _, err := w.compareFiles(ctx, &s)
+	var stay []LooseImage
 	if err == nil && mend != nil && len(a.Missing)+len(a.Loose) > 0 {
-		err = mend(ctx, a)
+		stay, err = mend(ctx, a)
 	}
 	if err == nil {
-		err = w.sweepFiles(ctx, &s)
+		err = w.sweepFiles(ctx, &s, stay)
 	}
 	if err != nil {
 		return s, err
@@ -748,11 +750,20 @@ func (w *Workspace) sweepReplaced(ctx context.Context, s *Swept) error {
 	return nil
 }
 
-// sweepFiles removes unfinished files, image files without their rows, and rows without their files.
-func (w *Workspace) sweepFiles(ctx context.Context, s *Swept) error {
+// sweepFiles removes unfinished files, image files without their rows but for those that stay, and rows without their
+// files.
+func (w *Workspace) sweepFiles(ctx context.Context, s *Swept, stay []LooseImage) error {
 	a, left, err := w.compareFiles(ctx, s)
 	if err != nil {
 		return err
+	}
+	if len(stay) > 0 {
+		stays := map[string]bool{}
+		for _, l := range stay {
+			stays[l.Name] = true
+		}
+		left = slices.DeleteFunc(left, func(name string) bool { return stays[name] })
+		s.Orphans -= len(stay)
 	}
 	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
 	if err := w.unlink(ctx, left...); err != nil {
