@@ -206,9 +206,6 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	if err := r.takeListed(ctx); err != nil {
 		return err
 	}
-	if err := r.takeHeard(ctx); err != nil {
-		return err
-	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
 	// back: Sweep erases it before anything else happens.
 	swept, err := r.Workspace.Sweep(ctx, r.repair)
@@ -219,6 +216,10 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	if swept.Strays > 0 {
 		r.Log.Warn("files in images/ that no run wrote were removed: a picture that was taken down may lie there under any name",
 			"files", swept.Strays)
+	}
+	// After the images are back of which state.db knew nothing: only of what was here a removal is withheld.
+	if err := r.takeHeard(ctx); err != nil {
+		return err
 	}
 	entries, _, err := r.Workspace.Counts(ctx)
 	if err != nil {

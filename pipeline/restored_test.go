@@ -206,6 +206,34 @@ func TestRemovalsFoundWithoutState(t *testing.T) {
 	}
 }
 
+// TestHeardWithoutState: what an audit heard is withheld as any removal where state.db was lost, or is older than the
+// images: it waits for what Reddit says next.
+func TestHeardWithoutState(t *testing.T) {
+	sick := newWorld(t, append(numbered(20), "g*2")...).do("host 503 i.redd.it; run").ok()
+	ran := sick.copied(t).do("host ok i.redd.it; run; clock 1h; audit p03 p04 p05 left:g/1").ok()
+	for _, c := range []struct {
+		jobs         string
+		lost         bool
+		rows, images int
+	}{
+		{"run", true, 22, 22},
+		{"run", false, 22, 22},
+		{"purge offline; run", false, 22, 22},
+		{"post deleted p03 p04 p05; image left g/1; run", true, 18, 22},
+		{"post deleted p03 p04 p05; image left g/1; run; run confirm", true, 18, 18},
+	} {
+		w := ran.copied(t)
+		w.putBack(sick, "state.db")
+		if c.lost {
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		}
+		w.do(c.jobs).ok()
+		s := w.checkSound()
+		testkit.Same(t, fmt.Sprint("rows and images after ", c.jobs, ", state.db lost: ", c.lost),
+			[]int{c.rows, c.images}, []int{len(s.rows), len(s.images)})
+	}
+}
+
 // TestHeldBackKeepsItsTime: what was held back when state.db came from a backup, or was lost, is due when it was before.
 // What was live again between is due from when it is gone again.
 func TestHeldBackKeepsItsTime(t *testing.T) {
