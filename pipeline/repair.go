@@ -62,10 +62,10 @@ func (r *run) allowMissing(a workspace.Astray) error {
 	if n <= max(fewMissing, a.Images/10) {
 		return nil
 	}
-	r.spent = r.ConfirmRemovals
-	if !r.spent {
+	if !r.confirmsRemovals() {
 		return &MissingError{Missing: n, Of: a.Images, First: a.Missing[0].String()}
 	}
+	r.spent = true
 	return nil
 }
 

@@ -89,6 +89,34 @@ func TestConfirmationAnswersOneQuestion(t *testing.T) {
 	}
 }
 
+// TestConfirmationOfAManifestIsNoneOfLostFiles: who confirms that entries left the manifest was not asked whether files
+// are lost. The same command asks then.
+func TestConfirmationOfAManifestIsNoneOfLostFiles(t *testing.T) {
+	w := newWorld(t, numbered(20)...).do("run; manifest 15").ok()
+	images := filepath.Join(w.dir, "ws", "images")
+	testkit.OK(t, os.Rename(images, images+"-away"), os.Mkdir(images, 0o700))
+	if w.do("run"); !isError[*LossError](w.err) {
+		t.Fatalf("run: %v", w.err)
+	}
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		c := w.config()
+		c.Workspace, c.ConfirmRemovals = ws, true
+		if err := CheckRun(ctx, c); !isError[*MissingError](err) {
+			t.Errorf("a dry run that confirms: %v", err)
+		}
+	})
+	for _, job := range []string{"run confirm", "run"} {
+		if w.do(job); !isError[*MissingError](w.err) {
+			t.Errorf("%s: %v", job, w.err)
+		}
+	}
+	testkit.OK(t, os.Remove(images), os.Rename(images+"-away", images))
+	w.do("host 404 i.redd.it; run").ok()
+	testkit.Same(t, "rows once the disk is back", 15, len(w.checkSound().rows))
+}
+
+func isError[E error](err error) bool { _, is := errors.AsType[E](err); return is }
+
 // TestOneLostFileIsRestored: a file that is gone, short or damaged is put back from the dataset, and what was read in
 // it stays.
 func TestOneLostFileIsRestored(t *testing.T) {
