@@ -191,10 +191,15 @@ func (s *hosts) answered(a refusal) *policy.Fault {
 		}
 		final := !now.Outcome.Retryable()
 		// A picture that was taken down can be what the host sends to everybody, as in an earlier run.
-		if h.sound() && !reddit.NoImage(now.Reason) && now.Reason != policy.SameAsRemoved {
-			return // it is about this image
+		aboutImage := h.sound() && !reddit.NoImage(now.Reason) && now.Reason != policy.SameAsRemoved
+		switch {
+		case aboutImage && h.several:
+			return
+		case aboutImage: // unless the only picture so far turns out to be one for everybody
+			h.settled = append(h.settled, a)
+		default:
+			h.open = append(h.open, a)
 		}
-		h.open = append(h.open, a)
 		if final {
 			now = policy.Fault{Outcome: manifest.Failed, Reason: now.Reason, Detail: now.Detail}
 		}

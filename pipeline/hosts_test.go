@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -119,6 +120,32 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRefusalAmongOnePictureForEverybody: what a host in trouble answers for some images is final for none of them, also
+// where it came after the picture that the host sends for all others.
+func TestRefusalAmongOnePictureForEverybody(t *testing.T) {
+	all := strings.Join(numbered(12), " ")
+	heal := ""
+	for i, id := range numbered(12) {
+		heal += fmt.Sprintf("serve %d %s; ", i, id)
+	}
+	for _, sick := range []string{"404", "403", "login", "short:60001"} {
+		for _, runs := range []string{"run", "run; run", "run stop=9"} {
+			w := newWorld(t, numbered(12)...).do("serve 60000 " + all + "; serve " + sick + " p02 p05")
+			w.do(runs)
+			w.err = nil
+			if !strings.Contains(runs, "stop") {
+				s := w.checkSound()
+				testkit.Same(t, sick+", "+runs, "failed/host_sends_no_images", s.outcome("p02"))
+				testkit.Same(t, sick+", "+runs, "failed/host_sends_no_images", s.outcome("p05"))
+			}
+			w.do(heal + "run; run").ok()
+			testkit.Same(t, "rows after "+sick+", "+runs, all, namesOf(w.checkSound().rows))
+		}
+	}
+	w := newWorld(t, numbered(3)...).do("serve 404 p01; serve 0 p02; run").ok()
+	testkit.Same(t, "beside a repost", "gone/http_404", w.checkSound().outcome("p01"))
 }
 
 // TestPictureForEverybodyIsThatOfItsPostAlone: where what a host sends to everybody is the image of one post, that
