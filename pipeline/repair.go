@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -188,7 +187,7 @@ func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l wor
 		return err
 	}
 	r.Log.Info("an image whose row was lost is taken back", "id", l.ID, "image", l.Key.Image)
-	if err := r.restoreLive(ctx, l.Key, fetched.Time); err != nil {
+	if err := r.Workspace.WasLive(ctx, l.ID, fetched.Time); err != nil {
 		return err
 	}
 	// From where it came is not known: the next run asks, and finds the same file there or keeps this one.
@@ -197,18 +196,6 @@ func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l wor
 		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format,
 			pic.Upright),
 		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
-}
-
-// restoreLive has a post without an answer count as live when its image was fetched, for only images of live posts are:
-// else its removal would be that of a post that was never here, which erases nothing and counts for no mass removal.
-func (r *run) restoreLive(ctx context.Context, k manifest.Key, at time.Time) error {
-	rec, err := r.stored(ctx, k)
-	if err != nil || !rec.Post.LiveAt.IsZero() || rec.Post.State.Gone() {
-		return err
-	}
-	p := rec.Post
-	p.State, p.Reason, p.CheckedAt, p.LiveAt = manifest.StateLive, "", at, at
-	return r.Workspace.SetPosts(ctx, []workspace.Post{p})
 }
 
 // readStored reads a stored image; one that is damaged it puts back from the dataset first. The error is

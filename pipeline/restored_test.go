@@ -234,6 +234,53 @@ func TestHeardWithoutState(t *testing.T) {
 	}
 }
 
+// TestRestoredImagesAreNoVerdict: that images are taken back where state.db was lost is no answer of Reddit. What was
+// held back is so from the start, also of a job that Reddit does not answer, and the log goes on saying since when.
+func TestRestoredImagesAreNoVerdict(t *testing.T) {
+	for _, c := range []struct {
+		removal      string
+		rows, images int // after jobs that Reddit answers again, as before
+	}{
+		{"post deleted p03 p04 p05; recheck", 9, 12},
+		{"post absent p03 p04 p05; recheck", 9, 12},
+		{"post deleted p03; recheck stop=1", 11, 11},
+		{"post absent p03; recheck", 11, 11},
+	} {
+		w := newWorld(t, numbered(12)...).do("run; clock 1h; " + c.removal)
+		before := w.inspect().status
+		logged := w.verdicts()
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		w.do("clock 1h; run blocked=1")
+		testkit.Same(t, "verdicts after "+c.removal, logged, w.verdicts())
+		after := w.inspect().status
+		testkit.Same(t, "held back after "+c.removal, before.Withheld, after.Withheld)
+		testkit.Same(t, "since", before.WithheldSince, after.WithheldSince)
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		w.do("run").ok()
+		s := w.checkSound()
+		testkit.Same(t, "rows and images after "+c.removal, []int{c.rows, c.images}, []int{len(s.rows), len(s.images)})
+		if c.images > c.rows {
+			testkit.Same(t, "since, once Reddit has answered", before.WithheldSince, s.status.WithheldSince)
+		}
+	}
+}
+
+// verdicts counts the records of what Reddit answered.
+func (w *world) verdicts() (n int) {
+	w.Helper()
+	w.read(func(ctx context.Context, ws *workspace.Workspace) {
+		log, err := ws.LogReader(ctx)
+		testkit.OK(w, err)
+		for e, err := range log.Records(ctx, 0) {
+			testkit.OK(w, err)
+			if e.Kind == auditlog.Verdicts {
+				n++
+			}
+		}
+	})
+	return n
+}
+
 // TestHeldBackKeepsItsTime: what was held back when state.db came from a backup, or was lost, is due when it was before.
 // What was live again between is due from when it is gone again.
 func TestHeldBackKeepsItsTime(t *testing.T) {

@@ -187,20 +187,39 @@ func (t *tx) updateHeard(ctx context.Context, log auditlog.Heard) {
 	t.setMeta(ctx, HeardKey, jsonColumn{heard})
 }
 
-// takeGone takes over that a post is gone where state.db knows less: what the log says was erased is to go, and anything
-// else is held back until a job asks. A tombstone needs none of it.
+// takeGone takes over that a post is gone where state.db knows less, or nothing: what the log says was erased is to go,
+// and anything else that was here is held back until a job asks. A tombstone needs none of it.
 func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePost) {
 	held := withheld{&Post{Withheld: !g.Erased, Unconfirmed: g.Withheld && !g.Erased}}
-	t.exec(ctx, `UPDATE post SET state = ?2, reason = ?3, checked_at = ?4, absent_at = 0, subreddit = '',
-		withheld = CASE WHEN live_at > 0 OR ?5 > 1 OR EXISTS (SELECT 1 FROM image WHERE id = ?1) THEN ?5 ELSE 0 END,
-		gone_at = CASE WHEN gone_at > 0 THEN min(gone_at, ?6) ELSE ?6 END
-		WHERE id = ?1 AND state NOT IN ('removed', 'deleted', 'unavailable') AND checked_at <= ?4
-		  AND NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)`,
+	// Of an image without a row, which can be here all the same, addFormer has the digests.
+	t.exec(ctx, `INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld, gone_at)
+		SELECT ?1, ?2, ?3, ?4, 0, 0, CASE WHEN ?5 > 1 OR EXISTS (SELECT 1 FROM image WHERE id = ?1)
+		  OR EXISTS (SELECT 1 FROM former_image WHERE id = ?1) THEN ?5 ELSE 0 END, ?6
+		WHERE NOT EXISTS (SELECT 1 FROM tombstone WHERE id = ?1 AND NOT readmitted)
+		ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, checked_at = excluded.checked_at,
+		  absent_at = 0, subreddit = '', withheld = CASE WHEN post.live_at > 0 THEN ?5 ELSE excluded.withheld END,
+		  gone_at = CASE WHEN post.gone_at > 0 THEN min(post.gone_at, excluded.gone_at) ELSE excluded.gone_at END
+		WHERE post.state NOT IN ('removed', 'deleted', 'unavailable') AND post.checked_at <= excluded.checked_at`,
 		id, g.State, g.Reason, seconds(g.At), held, seconds(g.Since))
 	if g.Erased || g.Withheld { // of one that state.db has as held back already, what was decided since
 		t.exec(ctx, "UPDATE post SET withheld = ?2 WHERE id = ?1 AND withheld > 0 AND checked_at <= ?3", id, held, seconds(g.At))
 	}
 	t.dropValues(ctx, "id = ? AND "+goneSQL+" AND NOT EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.withheld)", id)
+}
+
+// WasLive notes that a post was live at a time, for only images of live posts are stored, where state.db does not know
+// that it ever was: else its removal would be that of a post that was never here, which erases nothing and counts for no
+// mass removal. Nobody asked about it, so the log has no verdict of it. What is held back stays so.
+func (w *Workspace) WasLive(ctx context.Context, id manifest.PostID, at time.Time) error {
+	return w.change(ctx, "note that "+string(id)+" was live", func(ctx context.Context, t *tx) {
+		t.exec(ctx, `INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld)
+			VALUES (?1, ?2, '', ?3, ?3, 0, 0)
+			ON CONFLICT (id) DO UPDATE SET live_at = excluded.live_at,
+			  state = CASE WHEN post.withheld THEN post.state ELSE excluded.state END,
+			  reason = CASE WHEN post.withheld THEN post.reason ELSE excluded.reason END,
+			  checked_at = CASE WHEN post.withheld THEN post.checked_at ELSE excluded.checked_at END
+			WHERE post.live_at = 0`, id, manifest.StateLive, seconds(at))
+	})
 }
 
 // takeBack takes over that Reddit showed a post since state.db had it as held back. Which of its images it showed, the
