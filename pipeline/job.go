@@ -221,6 +221,11 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	if err := r.takeHeard(ctx); err != nil {
 		return err
 	}
+	if r.loads {
+		if err := r.forgetUnwritten(ctx); err != nil {
+			return err
+		}
+	}
 	entries, _, err := r.Workspace.Counts(ctx)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -79,4 +80,41 @@ func newRan(t testing.TB, mode string) *world {
 func changed(t testing.TB, ran *world) *world {
 	w := ran.copied(t)
 	return w.do("copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
+}
+
+// TestKilledBeforeTheDataset: what a run decided that was killed before it wrote the dataset is no row that is there: a
+// re-reading, which asks nobody, lets none in whose post was seen too long ago.
+func TestKilledBeforeTheDataset(t *testing.T) {
+	decided := 0
+	for n := 1; ; n++ {
+		w := newWorld(t, numbered(2)...).do(fmt.Sprintf("run die=%d", n))
+		if !w.struck.Load() {
+			break
+		}
+		files, err := filepath.Glob(filepath.Join(w.dir, "ws", "dataset", "data", "*.parquet"))
+		testkit.OK(t, err)
+		before := map[string]bool{}
+		for _, name := range files {
+			w.rowsOf(name, before)
+		}
+		w.do("clock 120h; reread")
+		if w.err != nil { // nothing was loaded yet
+			continue
+		}
+		s := w.checkSound()
+		for row := range s.rows {
+			if !before[row] {
+				t.Errorf("killed at step %d: %s came in", n, row)
+			}
+		}
+		if s.outcome("p00") == "failed/not_rechecked" {
+			decided++
+		}
+		w.do("run").ok()
+		testkit.Same(t, fmt.Sprint("rows once Reddit has answered, killed at step ", n), "p00 p01",
+			namesOf(w.checkSound().rows))
+	}
+	if decided == 0 {
+		t.Error("no step was between the outcomes and the dataset")
+	}
 }

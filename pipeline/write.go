@@ -73,6 +73,39 @@ func (r *run) write(ctx context.Context) error {
 	return fmt.Errorf("stored images keep turning out damaged: check the disk that holds %s", r.Workspace.Dir())
 }
 
+// forgetUnwritten has entries that are kept without a row wait to be written, as takeOut does at the end of a job: one
+// that was killed after it stored its outcomes has not done it. Else they would pass for rows that are there, which may
+// be of any age.
+func (r *run) forgetUnwritten(ctx context.Context) error {
+	names, err := r.Workspace.Files(ctx, state.DatasetDir)
+	if err != nil {
+		return err
+	}
+	rows := map[string]bool{}
+	for _, name := range names {
+		if !state.IsShard(name) {
+			continue
+		}
+		if _, err := state.ReadRows(ctx, r.Workspace, name, rows); err != nil {
+			r.Log.Warn("a file of the dataset can't be read", "file", name, "error", err)
+		}
+	}
+	var waiting []manifest.Result
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return err
+		}
+		if rec.Result != nil && rec.Result.Outcome == manifest.Kept && !rows[rec.Key.String()] {
+			waiting = append(waiting, manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending,
+				Reason: state.ReasonNotWritten})
+		}
+	}
+	if len(waiting) == 0 {
+		return ctx.Err()
+	}
+	return r.Workspace.SetResults(ctx, waiting)
+}
+
 // decide gives every entry its outcome.
 func (r *run) decide(ctx context.Context) (*state.Decisions, error) {
 	r.Progress.stage("find near-duplicates")
