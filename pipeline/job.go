@@ -109,7 +109,7 @@ type run struct {
 	cleared bool                   // what must go has gone from dataset, shards and copies
 	spent   bool                   // ConfirmRemovals answered for missing files, or a manifest that lost entries
 	loads   bool                   // the job has loaded the manifest
-	later   []workspace.LooseImage // image files whose entries are not loaded: the next run takes them back
+	later   []workspace.LooseImage // image files without rows that a later job takes back
 	out     state.Summary          // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 

@@ -87,6 +87,10 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 		return nil
 	}
 	fetched, err := r.fetched(ctx, loaded)
+	if errors.As(err, new(*auditlog.Broken)) {
+		r.keepUnknown(loose, loaded)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -111,6 +115,18 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 	return nil
 }
 
+// keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
+// from one that was erased. It stops no removal: the end of the job says that the log is damaged.
+func (r *run) keepUnknown(loose []workspace.LooseImage, loaded map[manifest.Key]bool) {
+	for _, l := range loose {
+		if _, candidate := loaded[l.Key]; candidate {
+			r.later = append(r.later, l)
+		}
+	}
+	r.Log.Warn("images without a row stay where they are: the audit log, which says what they are, is damaged",
+		"images", len(r.later))
+}
+
 // eraseLater removes what stays for the next run of posts that are gone since.
 func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 	for _, l := range r.later {
@@ -124,7 +140,8 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 	return nil
 }
 
-// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since.
+// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since. The
+// error is *auditlog.Broken where the log is damaged.
 func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[manifest.Key]auditlog.Event, error) {
 	last := map[manifest.Key]auditlog.Event{}
 	take := func(e auditlog.Event) {
@@ -142,8 +159,8 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 		}
 	}
 	log, err := r.Workspace.LogReader(ctx)
-	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
-		return last, nil // nothing that can be believed says what the files are
+	if errors.Is(err, auditlog.ErrNoLog) {
+		return last, nil
 	}
 	if err != nil {
 		return nil, err

@@ -199,6 +199,48 @@ func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
 	}
 }
 
+// TestDamagedLogKeepsLooseImages: while the log is damaged an image without a row, as of a run that was killed, stops no
+// removal, and stays unless it is one of those. Once the log is whole again it is taken back.
+func TestDamagedLogKeepsLooseImages(t *testing.T) {
+	older := newWorld(t, numbered(12)...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
+	ran := older.copied(t).do("run retry=http_404").ok()
+	for name, harm := range map[string]func(audit string){
+		"a record": func(audit string) {
+			name := filepath.Join(audit, "records.jsonl")
+			body, err := os.ReadFile(name)
+			testkit.OK(t, err)
+			body[bytes.Index(body, []byte("p00"))] ^= 1
+			testkit.OK(t, os.WriteFile(name, body, 0o600))
+		},
+		"the checkpoint": func(audit string) {
+			testkit.OK(t, os.WriteFile(filepath.Join(audit, "checkpoint"), []byte("no checkpoint"), 0o600))
+		},
+	} {
+		for _, job := range []string{"purge offline id=p01 id=p04", "post deleted p01 p04; recheck; recheck confirm",
+			"post deleted p01 p04; purge; purge confirm"} {
+			w := ran.copied(t)
+			w.putBack(older, "state.db")
+			harm(filepath.Join(w.dir, "ws", "audit"))
+			w.do(job)
+			if !isError[*auditlog.Broken](w.err) {
+				t.Errorf("%s, %s: %v", name, job, w.err)
+			}
+			testkit.Same(t, name+", "+job+": images", 10, len(w.imagesOf()))
+			testkit.Same(t, "p01 and p04 are gone, p05 is there", []bool{false, false, true},
+				[]bool{w.hasFile("p01"), w.hasFile("p04"), w.hasFile("p05")})
+			w.putBack(ran, "audit")
+			w.do("serve 404 p05; run").ok()
+			testkit.Same(t, name+", "+job+": rows", "p00 p02 p03 p05 p06 p07 p08 p09 p10 p11",
+				namesOf(w.checkSound().rows))
+		}
+	}
+}
+
+// hasFile reports whether an image file lies in the workspace that has a post's name.
+func (w *world) hasFile(id string) bool {
+	return slices.ContainsFunc(w.imagesOf(), func(name string) bool { return strings.Contains(filepath.Base(name), id) })
+}
+
 // TestOlderStateKeepsTheRestOfAGallery: that one image of a gallery left the manifest costs none of its others.
 func TestOlderStateKeepsTheRestOfAGallery(t *testing.T) {
 	older := newWorld(t, "p00", "p01", "g*3").do("serve 404 g g/1 g/2; run; serve 2 g; serve 3 g/1; serve 4 g/2").ok()
