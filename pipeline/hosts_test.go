@@ -122,8 +122,8 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 	}
 }
 
-// TestRefusalAmongOnePictureForEverybody: what a host in trouble answers for some images is final for none of them, also
-// where it came after the picture that the host sends for all others.
+// TestRefusalAmongOnePictureForEverybody: what a host in trouble answers for some images is final for none of them,
+// also where it came after the picture that the host sends for all others.
 func TestRefusalAmongOnePictureForEverybody(t *testing.T) {
 	all := strings.Join(numbered(12), " ")
 	heal := ""

@@ -199,8 +199,8 @@ func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
 	}
 }
 
-// TestDamagedLogKeepsLooseImages: while the log is damaged an image without a row, as of a run that was killed, stops no
-// removal, and stays unless it is one of those. Once the log is whole again it is taken back.
+// TestDamagedLogKeepsLooseImages: while the log is damaged an image without a row, as of a run that was killed, stops
+// no removal, and stays unless it is one of those. Once the log is whole again it is taken back.
 func TestDamagedLogKeepsLooseImages(t *testing.T) {
 	older := newWorld(t, numbered(12)...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
 	ran := older.copied(t).do("run retry=http_404").ok()

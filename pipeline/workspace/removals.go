@@ -208,8 +208,8 @@ func (t *tx) takeGone(ctx context.Context, id manifest.PostID, g auditlog.GonePo
 }
 
 // WasLive notes that a post was live at a time, for only images of live posts are stored, where state.db does not know
-// that it ever was: else its removal would be that of a post that was never here, which erases nothing and counts for no
-// mass removal. Nobody asked about it, so the log has no verdict of it. What is held back stays so.
+// that it ever was: else its removal would be that of a post that was never here, which erases nothing and counts for
+// no mass removal. Nobody asked about it, so the log has no verdict of it. What is held back stays so.
 func (w *Workspace) WasLive(ctx context.Context, id manifest.PostID, at time.Time) error {
 	return w.change(ctx, "note that "+string(id)+" was live", func(ctx context.Context, t *tx) {
 		t.exec(ctx, `INSERT INTO post (id, state, reason, checked_at, live_at, absent_at, withheld)
