@@ -155,11 +155,7 @@ func (c *command) exportDigests(ctx context.Context, path string, f exportFlags)
 	if err != nil {
 		return exportProblem(err)
 	}
-	answer := digestsAnswer{Written: f.out, DigestsWritten: wrote}
-	if config.Release.Schema.Many {
-		answer.Many = path
-	}
-	return c.answer("export-digests", answer)
+	return c.answer("export-digests", digestsAnswer{f.out, wrote, config.Release.Schema.Many})
 }
 
 func (c *command) listCopies(ctx context.Context) error {
@@ -240,7 +236,7 @@ type (
 	digestsAnswer struct {
 		Written string `json:"written"`
 		copies.DigestsWritten
-		Many string `json:"-"` // the release where an image has several rows, which init would not put together again
+		Many bool `json:"-"` // an image may have several rows, which init does not put together
 	}
 	copiesAnswer struct {
 		Copies []state.CopyReport `json:"copies"`
