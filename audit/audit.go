@@ -337,7 +337,6 @@ type audit struct {
 func newAudit(c Config) *audit {
 	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{},
 		past:   map[manifest.PostID]past{},
-		lifted: map[policy.NamedTombstone]bool{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
 		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
 		removed: map[string]*evidence{}, former: map[string]*evidence{},

@@ -270,9 +270,11 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		a.post(t.ID).kept = &kept[i]
 	}
 	returned, wrong := state.Returned(ctx, ws, a.Release, a.Now())
-	if err := errors.Join(err, wrong); err != nil {
+	lifts, fault := state.Lifts(ctx, ws, a.Release, a.Now())
+	if err := errors.Join(err, wrong, fault); err != nil {
 		return err
 	}
+	a.lifted = lifts
 	for _, t := range returned {
 		what := "is suspended: a moderator had removed the post, and it came back"
 		if l := t.Lifted; l != nil && l.Refused != "" {
@@ -284,7 +286,6 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 			}
 			what = fmt.Sprintf("%s a statement that %s wrote on %s: %s", what, l.Signer,
 				l.Asserted.Format(time.DateOnly), l.Why)
-			a.lifted[policy.NameTombstone(t.ID, t.Time)] = true
 		}
 		a.note("the tombstone of %s %s", t.ID, what)
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,12 +123,16 @@ func (r *run) newListed(ctx context.Context) (add []workspace.Tombstone, err err
 	if len(r.Listed) == 0 {
 		return nil, nil
 	}
-	returned, err := state.Returned(ctx, r.Workspace, r.Release, r.Now())
-	if err != nil {
+	returned, err := state.Returned(ctx, r.Workspace, nil, r.Now())
+	lifts, wrong := state.Lifts(ctx, r.Workspace, r.Release, r.Now())
+	if err := errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
 	have := maps.Clone(r.stones) // the lists can have a post twice
 	for _, l := range r.Listed {
+		if lifts[policy.NameTombstone(l.ID, l.Time)] {
+			continue
+		}
 		t := workspace.Tombstone{Tombstone: l.Tombstone, Reason: l.Reason}
 		settled := func(e state.TombstoneEntry) bool { return settles(e, t) }
 		old, holds := have[t.ID]
@@ -153,13 +158,12 @@ func asksMore(old, t workspace.Tombstone) bool {
 	return t.State == old.State && t.Reason == old.Reason && t.Time.After(old.Time)
 }
 
-// settles reports whether the post of a tombstone of a list came back after that: by a tombstone that was suspended or
-// lifted.
+// settles reports whether the post of a tombstone of a list came back after that: by a tombstone that was suspended.
 func settles(e state.TombstoneEntry, t workspace.Tombstone) bool {
-	same := e.ID == t.ID && e.Time.Equal(t.Time)
-	if e.Status == state.TombstoneLifted {
-		return same && e.Lifted.Refused == ""
+	if e.Status != state.TombstoneSuspended {
+		return false
 	}
+	same := e.ID == t.ID && e.Time.Equal(t.Time)
 	was := workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State, Time: e.Time}, Reason: e.Reason}
 	return same && t.Reason == "" || e.ID == t.ID && t.Reason != "" && !asksMore(was, t)
 }

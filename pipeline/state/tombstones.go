@@ -103,6 +103,24 @@ func Returned(ctx context.Context, ws *workspace.Workspace, rel *manifest.Releas
 		func(e TombstoneEntry) bool { return e.Status == TombstoneHolds }), err
 }
 
+// Lifts are the tombstones that statements lifted which a release accepts. None of them holds any more, whatever
+// tombstone its post has since.
+func Lifts(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release,
+	now time.Time) (map[policy.NamedTombstone]bool, error) {
+	lifted, err := checkedLifts(ctx, ws, rel, now)
+	return acceptedOf(lifted), err
+}
+
+func acceptedOf(lifted []TombstoneEntry) map[policy.NamedTombstone]bool {
+	names := map[policy.NamedTombstone]bool{}
+	for _, e := range lifted {
+		if e.Lifted.Refused == "" {
+			names[e.name()] = true
+		}
+	}
+	return names
+}
+
 // Holds returns the tombstones of a list that hold, as tombstones.csv of a workspace has them for ReadTombstones.
 func Holds(list []TombstoneEntry) []manifest.ReasonedTombstone {
 	var stones []manifest.ReasonedTombstone
@@ -180,15 +198,11 @@ func KeptTombstones(ctx context.Context, ws *workspace.Workspace) ([]workspace.T
 	if err != nil {
 		return nil, err
 	}
-	lifted, err := checkedLifts(ctx, ws, nil, time.Time{})
+	lifted, err := Lifts(ctx, ws, nil, time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	names := map[policy.NamedTombstone]bool{}
-	for _, e := range lifted {
-		names[e.name()] = true
-	}
-	return keptTombstones(ws, have, names)
+	return keptTombstones(ws, have, lifted)
 }
 
 // CheckTombstones returns a *workspace.Altered where tombstones.csv of the workspace has tombstones that state.db lacks
@@ -344,16 +358,13 @@ func OtherTombstones(ctx context.Context, ws *workspace.Workspace, rel *manifest
 // and those of the workspace's own file. accepted names the tombstones whose lift counts.
 func notLifted(ws *workspace.Workspace, have Holding, lifted []TombstoneEntry) (add []workspace.Tombstone,
 	accepted map[policy.NamedTombstone]bool, err error) {
-	accepted = map[policy.NamedTombstone]bool{}
 	for _, e := range lifted {
-		switch {
-		case e.Lifted.Refused == "":
-			accepted[e.name()] = true
-		case e.Lifted.Held && !have.Has(e.ID): // the lift is void: what it took away holds again
+		if e.Lifted.Refused != "" && e.Lifted.Held && !have.Has(e.ID) { // the lift is void: what it took away holds again
 			add = append(add, workspace.Tombstone{Tombstone: manifest.Tombstone{ID: e.ID, State: e.State,
 				Time: e.Time}, Reason: e.Reason})
 		}
 	}
+	accepted = acceptedOf(lifted)
 	kept, err := keptTombstones(ws, have, accepted)
 	return append(add, kept...), accepted, err
 }
