@@ -451,7 +451,11 @@ func (r Report) removed() string {
 
 // rests says whose word the verdict rests on, and of when.
 func (r Report) rests() string {
-	c := r.Coverage
+	c, by := r.Coverage, map[string]int{}
+	for _, p := range r.Posts {
+		by[p.Because] += number(p.MustGo)
+	}
+	said := ""
 	switch {
 	case c.Answered > 0:
 		return fmt.Sprintf("According to Reddit's answers in this audit%s.", r.others())
@@ -462,14 +466,21 @@ func (r Report) rests() string {
 		}
 		return fmt.Sprintf("According to Reddit's answers of %s (%s)%s; later deletions are not known.",
 			at(*c.Oldest), ago, r.others())
-	case c.Published != nil:
-		said := fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
-		if n := r.unasked(); n > 0 {
-			said += fmt.Sprintf(" Reddit was not asked about the other %s.", page.Counted(n, "post"))
+	case by["tombstone"]+by["workspace"]+by["log"] > 0: // of a removed post nobody asks again
+		said = "According to the workspace's tombstones and log"
+		if n := by["release"]; n > 0 {
+			said += fmt.Sprintf(" and, for %s, the release's tombstones", page.Counted(n, "post"))
 		}
-		return said
+		said += "."
+	case c.Published != nil:
+		said = fmt.Sprintf("According to the release's tombstones alone, the last of which is of %s.", dayOf(*c.Published))
+	default:
+		return "No source says of any post that it was removed."
 	}
-	return "No source says of any post that it was removed."
+	if n := r.unasked(); n > 0 {
+		said += fmt.Sprintf(" Reddit was not asked about the other %s.", page.Counted(n, "post"))
+	}
+	return said
 }
 
 // unasked counts the posts of the release of which nobody knows whether they were removed.

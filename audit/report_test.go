@@ -27,6 +27,7 @@ func TestHeadline(t *testing.T) {
 	stray := func(where string) Finding { return Finding{Where: where, Kinds: []FindingKind{FoundRecord}} }
 	requested := &AuditedPost{ID: "p1", Standing: Standing{State: manifest.StateLive, MustGo: true, Because: "tombstone",
 		removal: Removal{Why: whyRequest}}}
+	listed := &AuditedPost{ID: "p4", Standing: Standing{MustGo: true, Because: "release"}}
 	for _, tt := range []struct {
 		name string
 		r    Report
@@ -79,10 +80,17 @@ func TestHeadline(t *testing.T) {
 			"Nothing was found for certain, but 1 thing looks like a removed post's, and 1 of 2 files could not be " +
 				"checked. According to Reddit's answers in this audit."},
 		{"tombstones alone", Report{Verdict: Pass, Known: Known{MustGo: 1}, Coverage: Coverage{Published: &at},
-			Posts: []*AuditedPost{requested, {ID: "p2"}, {ID: "p3"}}},
+			Posts: []*AuditedPost{listed, {ID: "p2"}, {ID: "p3"}}},
 			"The removed post is not in these 0 files. It was looked for by id alone: its image and caption " +
 				"could not be recognised. According to the release's tombstones alone, the last of which is of " +
 				"26 November 2026. Reddit was not asked about the other 2 posts."},
+		{"all of a workspace removed", Report{Verdict: Pass, Known: Known{MustGo: 2}, Coverage: Coverage{Published: &at},
+			Posts: []*AuditedPost{requested, listed}},
+			"None of the 2 removed posts is in these 0 files. They were looked for by id alone: their images and captions " +
+				"could not be recognised. According to the workspace's tombstones and log and, for 1 post, the release's " +
+				"tombstones."},
+		{"nothing known", Report{Verdict: Pass, Posts: []*AuditedPost{{ID: "p2"}}}, "No post of this dataset is known to be removed; " +
+			"looked at 0 files. No source says of any post that it was removed."},
 	} {
 		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
 	}
