@@ -140,7 +140,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	}
 	s.why = strings.TrimPrefix(withReason(gone, reason)+", "+by, ", ")
 	if s.MustGo {
-		s.goneAs, s.removal = gone, Removal{Why: whyGone(gone, reason), Since: a.knownSince(e, was, s.State)}
+		s.goneAs, s.removal = gone, Removal{Why: whyGone(gone, reason), Since: a.knownSince(e, own, was, s.State)}
 		if s.removal.Since != nil {
 			s.removal.Due = moment(s.removal.Since.Add(policy.DeleteWithin))
 		}
@@ -150,18 +150,15 @@ func (a *audit) decidePost(e *evidence, was past) {
 	e.Standing = s
 }
 
-// knownSince returns the earliest time at which a source knew a post as removed that must be gone; last is its state by
-// the last answer.
-func (a *audit) knownSince(e *evidence, was past, last manifest.PostState) *time.Time {
+// knownSince returns the earliest time at which a source knew a post as removed that must be gone; own is the tombstone
+// of the workspace that holds, nil for none, and last the post's state by the last answer.
+func (a *audit) knownSince(e *evidence, own *workspace.Tombstone, was past, last manifest.PostState) *time.Time {
 	times := []time.Time{was.goneAt, was.since}
 	if h := a.removals.Heard[e.ID]; h.State.Gone() {
 		times = append(times, h.Since)
 	}
-	if e.stone != nil {
-		times = append(times, e.stone.Time)
-	}
-	if e.kept != nil {
-		times = append(times, e.kept.Time)
+	if own != nil {
+		times = append(times, own.Time)
 	}
 	if t := e.published; t != nil && !a.lifted[policy.NameTombstone(e.ID, t.Time)] {
 		times = append(times, t.Time)
