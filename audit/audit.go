@@ -343,7 +343,7 @@ func newAudit(c Config) *audit {
 		nobodys: map[clue[digest]]bool{}, lastShown: map[string][]digest{}, removals: auditlog.NewRemovals(),
 		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
-			held: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},
+			held: map[manifest.PostID]bool{}, heard: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},
 			copies: map[string]map[manifest.PostID]bool{}},
 		gone: goneContent{}, named: map[*evidence]bool{}, refused: map[string]bool{}}
 	a.texts.New = func() any { return a.gone.captions.NewText() }

@@ -813,7 +813,11 @@ func TestCheckedLater(t *testing.T) {
 	w := newWorld(t, false, false)
 	late := w.config.Now().Add(72 * time.Hour)
 	w.config.Now = func() time.Time { return late }
-	testkit.Same(t, "three days later", Pass, w.audit(t, w.ws).Verdict)
+	r := w.audit(t, w.ws) // images alone are enough for a duty to ask
+	testkit.Same(t, "three days later", Overdue, r.Verdict)
+	if len(r.Duties) != 1 || r.Duties[0].Kind != DutyRecheck || !slices.Equal(r.Duties[0].Posts, []string{live1, live2}) {
+		t.Errorf("three days later: %+v", r.Duties)
+	}
 	for _, c := range [][2]string{{"checked_at", "live_at"}, {"live_at", "checked_at"}} {
 		column, other := c[0], c[1]
 		change := fmt.Sprintf("UPDATE post SET %s = %d WHERE state = 'live'", column, late.Unix())

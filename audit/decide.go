@@ -180,12 +180,13 @@ func (a *audit) duty(d Duty) {
 	add(a, &a.report.Duties, d)
 }
 
-// rowsHeld counts the rows of posts that may stay, in the dataset and the registered copies.
+// rowsHeld counts the rows and the stored images of posts that may stay, in the workspace and the registered copies.
 type rowsHeld struct {
-	oldest time.Time // when the post was seen live that was not for the longest time
+	oldest time.Time // when the holder asked about the post that was not asked about for the longest time
 	never  bool      // one never was, or in the future
 	stale  map[manifest.PostID]bool
 	held   map[manifest.PostID]bool
+	heard  map[manifest.PostID]bool            // the policy holds it by what Reddit answered this audit alone
 	barred map[manifest.PostID]bool            // the policy refuses the image, or may, and the dataset has the row
 	copies map[string]map[manifest.PostID]bool // likewise in copies, by their paths
 }
@@ -197,22 +198,35 @@ func (a *audit) holdsRow(e *evidence, copied bool) {
 	defer a.mu.Unlock()
 	r := &a.rowsHeld
 	switch {
-	case e.MustGo, e.Withheld && copied:
-	case e.Withheld || e.State == manifest.StateHeld:
+	case e.MustGo:
+		return
+	case e.Withheld && copied:
+	case e.Withheld, e.State == manifest.StateHeld && e.heldState == e.State:
 		r.held[e.ID] = true
+		return
+	case e.State == manifest.StateHeld:
+		r.heard[e.ID] = true
+	}
+	a.holds(e)
+}
+
+// holds notes that there is a row or an image of a post that may stay: the holder has to ask about it.
+func (a *audit) holds(e *evidence) {
+	r := &a.rowsHeld
+	switch {
 	case e.heldState == "": // one of another release, or of which nothing is known
-	case e.heldLive == nil:
+	case e.heldAsked == nil:
 		r.never, r.stale[e.ID] = true, true
 	default:
 		// An audit takes no row out, so that its asking is not the holder's: the next audit counts from the same time.
-		stale := a.Policy.Stale(*e.heldLive, a.report.Time)
+		stale := a.Policy.Stale(*e.heldAsked, a.report.Time)
 		if stale {
 			r.stale[e.ID] = true
 		}
-		if stale && e.heldLive.After(a.report.Time) {
+		if stale && e.heldAsked.After(a.report.Time) {
 			r.never = true
-		} else if r.oldest.IsZero() || e.heldLive.Before(r.oldest) {
-			r.oldest = *e.heldLive
+		} else if r.oldest.IsZero() || e.heldAsked.Before(r.oldest) {
+			r.oldest = *e.heldAsked
 		}
 	}
 }
@@ -235,9 +249,19 @@ func some(ids []string) string {
 	return strings.Join(ids, ", ")
 }
 
-// tellRows says what is due of the rows that are held.
+// tellRows says what is due of the rows and images that are held.
 func (a *audit) tellRows() {
 	r := &a.rowsHeld
+	for _, k := range a.gone.all { // images alone are enough, as before the first export
+		if e := a.posts[k.ID]; k.format != "" && !e.MustGo && !k.MustGo {
+			a.holds(e)
+		}
+	}
+	if ids := idsOf(r.heard); len(ids) > 0 {
+		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE", Posts: ids,
+			What: fmt.Sprintf("the dataset or a copy has rows of %s (%s) that the policy does not allow since what Reddit "+
+				"says now: a recheck takes them out", page.Counted(len(ids), "post"), some(ids))})
+	}
 	if ids := idsOf(r.held); len(ids) > 0 {
 		a.duty(Duty{Kind: DutyHeld, Where: state.DatasetDir, Do: "rehydrate recheck RELEASE --confirm-removals",
 			Posts: ids, Late: true,
@@ -268,11 +292,11 @@ func (a *audit) tellRows() {
 	}
 	switch {
 	case d.Late && r.never:
-		d.What = fmt.Sprintf("by state.db Reddit never showed %s of the dataset or a copy as live (%s), or in the future: "+
+		d.What = fmt.Sprintf("by state.db Reddit never showed %s of the workspace or a copy as live (%s), or in the future: "+
 			"a clock was wrong, or state.db was changed", page.Counted(len(d.Posts), "post"), some(d.Posts))
 	case d.Late:
-		d.What = fmt.Sprintf("the holder last asked Reddit on %s about %s in the dataset or a copy, and the policy wants it "+
-			"every %s",
+		d.What = fmt.Sprintf("the holder last asked Reddit on %s about %s in the workspace or a copy, and the policy wants "+
+			"it every %s",
 			at(r.oldest), page.Counted(len(d.Posts), "post"), lasts(a.Policy.Reddit.RecheckWithin))
 	case d.Due != nil:
 		d.What = "Reddit has to be asked again"

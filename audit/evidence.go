@@ -40,7 +40,8 @@ type evidence struct {
 	asked     int64                // when the log has Reddit's last answer about it, in Unix seconds; 0 for never
 	askedLive int64                // likewise, the last one that it is live
 	heldState manifest.PostState   // by workspace and log, whatever this audit was answered
-	heldLive  *time.Time           // likewise, when the holder's jobs saw it live last
+	// likewise, when the holder's jobs were answered about it last: of a live post, when they saw it live
+	heldAsked *time.Time
 	// this audit's answer, unavailable if the post was absent twice; without a state, why there is none
 	live    *policy.Verdict
 	liveAt  time.Time // when the look began that asked for it
@@ -246,13 +247,7 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		e := a.post(p.ID)
-		withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
-		e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
-		e.LastLive, e.Checked, e.heldLive = moment(p.LiveAt), moment(p.CheckedAt), moment(p.LiveAt)
-		if p.Withheld && p.State.Gone() {
-			e.waits, e.many, a.past[p.ID] = true, p.Unconfirmed, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
-		}
+		a.readPost(p)
 	}
 	stones, err := ws.Tombstones(ctx)
 	for i, t := range stones {
@@ -287,6 +282,20 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 		a.note("the tombstone of %s %s", t.ID, what)
 	}
 	return a.readRecords(ctx)
+}
+
+// readPost reads what the workspace has of a post.
+func (a *audit) readPost(p workspace.Post) {
+	e := a.post(p.ID)
+	withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
+	e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
+	e.LastLive, e.Checked, e.heldAsked = moment(p.LiveAt), moment(p.CheckedAt), moment(p.LiveAt)
+	if withheld || p.State == manifest.StateHeld {
+		e.heldAsked = moment(slices.MaxFunc([]time.Time{p.CheckedAt, p.AbsentAt}, time.Time.Compare))
+	}
+	if p.Withheld && p.State.Gone() {
+		e.waits, e.many, a.past[p.ID] = true, p.Unconfirmed, past{since: cmp.Or(p.GoneAt, p.CheckedAt)}
+	}
 }
 
 // readSeal holds the records of what was removed against the seal of the workspace's last writer.

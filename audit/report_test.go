@@ -87,10 +87,10 @@ func TestHeadline(t *testing.T) {
 		{"all of a workspace removed", Report{Verdict: Pass, Known: Known{MustGo: 2}, Coverage: Coverage{Published: &at},
 			Posts: []*AuditedPost{requested, listed}},
 			"None of the 2 removed posts is in these 0 files. They were looked for by id alone: their images and captions " +
-				"could not be recognised. According to the workspace's tombstones and log and, for 1 post, the release's " +
-				"tombstones."},
-		{"nothing known", Report{Verdict: Pass, Posts: []*AuditedPost{{ID: "p2"}}}, "No post of this dataset is known to be removed; " +
-			"looked at 0 files. No source says of any post that it was removed."},
+				"could not be recognised. According to the workspace's tombstones and log and, for 1 post, " +
+				"the release's tombstones."},
+		{"nothing known", Report{Verdict: Pass, Posts: []*AuditedPost{{ID: "p2"}}},
+			"No post of this dataset is known to be removed; looked at 0 files. No source says of any post that it was removed."},
 	} {
 		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
 	}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
 
@@ -46,6 +48,12 @@ func TestOldAnswers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, false, false)
+			ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+			testkit.OK(t, err)
+			for _, id := range []manifest.PostID{live1, live2} { // an image asks for answers by itself
+				testkit.OK(t, ws.Erase(t.Context(), id))
+			}
+			testkit.OK(t, ws.Close())
 			file := filepath.Join(t.TempDir(), "found.csv")
 			testkit.OK(t, os.WriteFile(file, []byte(c.rows), 0o600))
 			now := w.config.Now().Add(c.age)
@@ -78,7 +86,7 @@ func TestDueByTheHolder(t *testing.T) {
 			a := newAudit(Config{Policy: policy.Default()})
 			a.report.Time = held.Add(c.age)
 			e := a.post("p1")
-			e.State, e.LastLive, e.Checked, e.heldLive = manifest.StateLive, c.held, c.held, c.held
+			e.State, e.LastLive, e.Checked, e.heldAsked = manifest.StateLive, c.held, c.held, c.held
 			e.live, e.liveAt = live, a.report.Time
 			a.decidePost(e, past{})
 			a.holdsRow(e, false)
@@ -89,5 +97,67 @@ func TestDueByTheHolder(t *testing.T) {
 		if len(duties[0]) != 1 || duties[0][0].Late != c.late {
 			t.Errorf("%s: %+v", c.name, duties[0])
 		}
+	}
+}
+
+// TestDueOfWhatIsNotLive: what is held back, or held by the policy, was asked about although nobody saw it live, and
+// what only this audit hears leaves the holder the time until the next recheck.
+func TestDueOfWhatIsNotLive(t *testing.T) {
+	within := policy.Default().Reddit.RecheckWithin
+	live := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	asked := live.Add(within / 2)
+	at := func(p workspace.Post) workspace.Post {
+		p.ID, p.LiveAt, p.CheckedAt = live1, live, cmp.Or(p.CheckedAt, asked)
+		return p
+	}
+	waits := at(workspace.Post{State: manifest.StateRemoved, Reason: "moderator", Withheld: true, Unconfirmed: true})
+	absent := at(workspace.Post{State: manifest.StateLive, CheckedAt: live, AbsentAt: asked})
+	held := at(workspace.Post{State: manifest.StateHeld, Reason: "quarantine"})
+	fine := at(workspace.Post{State: manifest.StateLive, CheckedAt: live})
+	shown, quarantined := policy.Verdict{State: manifest.StateLive}, policy.Verdict{State: manifest.StateHeld}
+	for _, c := range []struct {
+		name string
+		post workspace.Post
+		says policy.Verdict
+		row  bool // or else an image
+		now  time.Time
+		want map[DutyKind]bool // late ones
+	}{
+		{"held back, and shown again", waits, shown, true, asked.Add(within - time.Hour),
+			map[DutyKind]bool{DutyRecheck: false}},
+		{"likewise, an image", waits, shown, false, asked.Add(within - time.Hour),
+			map[DutyKind]bool{DutyRecheck: false}},
+		{"held back, shown again, and not asked", waits, shown, true, asked.Add(within + time.Hour),
+			map[DutyKind]bool{DutyRecheck: true}},
+		{"absent once, and shown again", absent, shown, true, asked.Add(within - time.Hour),
+			map[DutyKind]bool{DutyRecheck: false}},
+		{"held by the policy", held, quarantined, true, asked, map[DutyKind]bool{DutyHeld: true}},
+		{"likewise, an image", held, quarantined, false, asked.Add(within - time.Hour),
+			map[DutyKind]bool{DutyRecheck: false}},
+		{"likewise, and not asked", held, quarantined, false, asked.Add(within + time.Hour),
+			map[DutyKind]bool{DutyRecheck: true}},
+		{"held by what this audit hears", fine, quarantined, true, live.Add(within - time.Hour),
+			map[DutyKind]bool{DutyHeld: false, DutyRecheck: false}},
+		{"likewise, and not asked", fine, quarantined, true, live.Add(within + time.Hour),
+			map[DutyKind]bool{DutyHeld: false, DutyRecheck: true}},
+		{"live", fine, shown, false, live.Add(within - time.Hour), map[DutyKind]bool{DutyRecheck: false}},
+	} {
+		a := newAudit(Config{Policy: policy.Default()})
+		a.report.Time = c.now
+		e := a.post(live1)
+		a.readPost(c.post)
+		e.live, e.liveAt = &c.says, c.now
+		a.decidePost(e, a.past[live1])
+		if c.row {
+			a.holdsRow(e, true)
+		} else {
+			a.known(live1, live1).format = "png"
+		}
+		a.tellRows()
+		got := map[DutyKind]bool{}
+		for _, d := range a.report.Duties {
+			got[d.Kind] = d.Late
+		}
+		testkit.Same(t, c.name, c.want, got)
 	}
 }
