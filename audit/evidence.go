@@ -378,7 +378,8 @@ func (a *audit) readLog(ctx context.Context) error {
 func (a *audit) readHeard(ctx context.Context) error {
 	maps.DeleteFunc(a.removals.Heard, func(id manifest.PostID, h auditlog.HeardPost) bool {
 		e := a.posts[id]
-		return e != nil && e.askedLive > h.At.Unix()
+		// The record of an answer can be lost with a part of the log. checkedLater tells where it is not.
+		return e != nil && (e.askedLive > h.At.Unix() || e.Checked != nil && e.Checked.After(h.At))
 	})
 	if a.Workspace == nil {
 		return nil
@@ -504,12 +505,11 @@ func (a *audit) replay(e auditlog.Event) {
 		a.began = e.Phase == auditlog.Started
 	case auditlog.Restored:
 		a.restored(e)
-	case auditlog.Copy, auditlog.Disclosed:
+	}
+	if opened, closed := e.OfCopy(); opened {
 		a.copies[e.Path] = e
-	case auditlog.CopyPurged:
-		if e.Verdict == "told" || e.Verdict == "unfinished" {
-			delete(a.copies, e.Path)
-		}
+	} else if closed {
+		delete(a.copies, e.Path)
 	}
 	if e.Kind == auditlog.Export {
 		a.cutOff = false

@@ -189,3 +189,9 @@ func (e Event) Erases(k manifest.Key) bool {
 		slices.Contains(policy.ImageRemovals(), manifest.Reason(e.Verdict))
 	return e.Kind == Buried || e.Kind == Erased && (!alone || e.Image == k.Image)
 }
+
+// OfCopy reports whether the record registers a copy, or says that a registered one is no more.
+func (e Event) OfCopy() (opened, closed bool) {
+	return e.Kind == Copy || e.Kind == Disclosed,
+		e.Kind == CopyPurged && (e.Verdict == "told" || e.Verdict == "unfinished")
+}

@@ -57,7 +57,7 @@ func StateOfCopy(c workspace.Copy) CopyState {
 		return CopyOpen
 	case len(c.Files) > 0:
 		return CopyGood
-	case c.Told != "":
+	case c.Closed():
 		return CopyClosed
 	}
 	return CopyUnfinished

@@ -133,9 +133,13 @@ func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Ima
 		original_bytes, limits, pixels_sha256, redirected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
 		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256, img.Redirected)
-	w.record(ctx, t, auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
-		SHA256:   img.SHA256,
-		Original: img.OriginalSHA256, Pixels: img.PixelsSHA256})
+	w.record(ctx, t, fetched(k, img))
+}
+
+// fetched is the record of an image that is stored.
+func fetched(k manifest.Key, img Image) auditlog.Event {
+	return auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
+		SHA256: img.SHA256, Original: img.OriginalSHA256, Pixels: img.PixelsSHA256}
 }
 
 // post returns what keeps other changes of a post's images out. Two posts may share one.

@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // The log of a workspace lies in audit/. A record waits in the table log_queue until publish moves it there.
@@ -299,6 +300,7 @@ type restored struct {
 	behind []auditlog.Event   // records behind the log that gone is of, too
 	stones []Tombstone        // of these, those that come back into state.db
 	copies []LostCopy         // that the log registers, nil for not known
+	again  []auditlog.Event   // what state.db knows of lost records
 }
 
 // A LostCopy is a copy that the log registers, and a state.db that was put back from a backup does not.
@@ -421,6 +423,9 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	if err == nil {
 		err = w.checkRemovals(ctx, log, &r)
 	}
+	if err == nil && r.what == auditlog.RestoredLog {
+		err = w.sayAgain(ctx, log, &r)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -460,7 +465,73 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
 	t.exec(ctx, "DELETE FROM log_queue")
 	t.setMeta(ctx, metaLogHead, jsonColumn{last})
-	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events)...)
+	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events, r.again)...)
+}
+
+// sayAgain finds what holds of removals and copies that an older log, and the records that wait behind it, say otherwise:
+// the records of it were lost, and no job would write them again.
+func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored) error {
+	queue, err := readQueue(ctx, w.db, r.from, -1)
+	if err != nil {
+		return err
+	}
+	behind, err := parseLines(queue)
+	if err != nil {
+		return err
+	}
+	said, err := readRemovals(ctx, log, behind)
+	if err != nil {
+		return err
+	}
+	open := map[string]auditlog.Event{} // copies, by the last word on each
+	err = replay(ctx, log, behind, func(e auditlog.Event) {
+		if opened, closed := e.OfCopy(); opened {
+			open[e.Path] = e
+		} else if closed {
+			delete(open, e.Path)
+		}
+	})
+	stones, wrong := w.Tombstones(ctx)
+	copies, fault := w.Copies(ctx)
+	if err := errors.Join(err, wrong, fault); err != nil {
+		return err
+	}
+	last := map[manifest.PostID]auditlog.Tombstone{}
+	for _, t := range said.Tombstones {
+		last[t.ID] = t
+	}
+	for _, t := range stones {
+		was, one := last[t.ID], []auditlog.Post{{ID: t.ID, State: t.State, Reason: auditlog.Word(t.Reason)}}
+		if was.Post != one[0] || !was.Since.Equal(t.Time) || was.Undone && !t.Readmitted {
+			r.again = append(r.again, auditlog.Event{Kind: auditlog.Buried, Since: t.Time, Posts: one})
+			was.Undone = false
+		}
+		if t.Readmitted && !was.Undone {
+			r.again = append(r.again, auditlog.Event{Kind: auditlog.Readmitted, Posts: []auditlog.Post{{ID: t.ID}}})
+		}
+	}
+	for _, c := range copies {
+		if e, is := open[hexDigest([]byte(c.Path))]; is && c.Closed() {
+			r.again = append(r.again, auditlog.Event{Kind: auditlog.CopyPurged, Path: e.Path, Format: e.Format, Verdict: "told"})
+		}
+	}
+	var ids []manifest.PostID
+	for k := range said.Entries {
+		ids = append(ids, k.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	for rec, err := range w.Records(ctx, Select{Bare: true, IDs: ids}) {
+		if err != nil {
+			return err
+		}
+		_, left := said.Entries[rec.Key]
+		if left && rec.Image != nil && (rec.Trouble == nil || !policy.LeftPost(rec.Trouble.Reason)) { // it came again
+			r.again = append(r.again, fetched(rec.Key, *rec.Image))
+		}
+	}
+	return nil
 }
 
 // ExportUnsure reports whether state.db or the log was another one at the last export, since ExportSure: the log may
@@ -548,8 +619,8 @@ func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64
 			return err
 		}
 		// The last word on a copy counts.
-		opened := e.Kind == auditlog.Copy || e.Kind == auditlog.Disclosed
-		if opened || e.Kind == auditlog.CopyPurged && (e.Verdict == "told" || e.Verdict == "unfinished") {
+		opened, closed := e.OfCopy()
+		if opened || closed {
 			r.copies = slices.DeleteFunc(r.copies, func(l LostCopy) bool { return l.Path == e.Path })
 		}
 		if opened {

@@ -605,6 +605,9 @@ type ClosedCopy struct {
 	Rows  []string `json:"rows"`
 }
 
+// Closed reports whether the copy was closed, and is no other one since.
+func (c Copy) Closed() bool { return len(c.Files) == 0 && !c.Open && c.Told != "" }
+
 // Close forgets what the copy has, but for Was. told says why.
 func (c *Copy) Close(told string) {
 	if len(c.Files) > 0 {
