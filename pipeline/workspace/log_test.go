@@ -316,7 +316,7 @@ func put(t *testing.T, from, to string) {
 }
 
 // TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses
-// no record that is there, and takes the tombstones over that the log knows.
+// no record that is there, and takes the tombstones over that the log knows, and into the log those that state.db knows.
 func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1),
 		stone("a000", manifest.StateRemoved, "moderator", 1)}
@@ -334,7 +334,8 @@ func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 		{"everything", []string{"state.db", "audit", "log.key"}, false, 0, []string{"copy before", "copy after"}},
 		{"state.db", []string{"state.db"}, false, 2, older},
 		{"state.db of a killed writer", []string{"state.db"}, true, 2, older},
-		{"audit/", []string{"audit"}, false, 1, []string{"copy before", "restored log", "copy after"}},
+		{"audit/", []string{"audit"}, false, 1,
+			[]string{"copy before", "restored log", "tombstone a001:deleted:author", "copy after"}},
 		{"the checkpoint", []string{"audit/checkpoint"}, false, 1,
 			append(slices.Clone(all), "restored checkpoint", "copy after")},
 	} {
