@@ -68,8 +68,7 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 			pic, err = g.reader.Decode(ctx, info, body)
 		}
 		if fault, ok := errors.AsType[*policy.Fault](err); ok {
-			g.settled(rec.Key, manifest.Result{Outcome: fault.Outcome, Reason: fault.Reason})
-			return g.note(ctx, rec, g.terms.refused(rec, "", fault))
+			return g.refuse(ctx, rec, fault)
 		}
 		if err != nil {
 			return err
@@ -96,6 +95,12 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 	g.Log.Debug("image read", "id", rec.Key.ID, "image", rec.Key.Image, "words", len(read.Words))
 	g.Progress.read()
 	return nil
+}
+
+// refuse settles an entry whose stored image cannot be read.
+func (g *gatherer) refuse(ctx context.Context, rec workspace.Record, f *policy.Fault) error {
+	g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
+	return g.note(ctx, rec, g.terms.refused(rec, "", f))
 }
 
 // newReading is a reading to store, in a re-reading beside the text of the one it replaces.

@@ -23,9 +23,6 @@ import (
 // edition of the release can have entries that an older state.db lacks: a job that does not load the manifest leaves
 // their files to the next run, which does.
 
-// fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
-const fewMissing = 3
-
 // A MissingError says that more than a tenth of the stored images are not there.
 type MissingError struct {
 	Missing, Of int
@@ -58,7 +55,7 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.Loose
 // allowMissing is asked when image files are missing. It uses up the confirmation where they are many.
 func (r *run) allowMissing(a workspace.Astray) error {
 	n := len(a.Missing)
-	if n <= max(fewMissing, a.Images/10) {
+	if !state.TooManyMissing(n, a.Images) {
 		return nil
 	}
 	if !r.confirmsRemovals() {

@@ -152,6 +152,37 @@ func TestFlippedBitIsRestored(t *testing.T) {
 	testkit.Same(t, "the file", body, after, err)
 }
 
+// TestShardCostsNoImage: that a shard finds a file damaged or does not see it costs no image that is whole where the
+// shards are merged, or that the dataset has.
+func TestShardCostsNoImage(t *testing.T) {
+	ran := newWorld(t, numbered(5)...).do("run; engine B; split").ok()
+	for name, test := range map[string]struct {
+		harm func(name string) error
+		mend bool // before the merge
+	}{
+		"damaged":          {func(name string) error { return os.Truncate(name, 7) }, false},
+		"gone":             {os.Remove, false},
+		"away for a while": {os.Remove, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := ran.copied(t)
+			image := w.imagesOf()[2]
+			body, err := os.ReadFile(image)
+			testkit.OK(t, err, test.harm(image))
+			w.do("host 404 i.redd.it; work").ok()
+			if test.mend {
+				testkit.OK(t, os.WriteFile(image, body, 0o600))
+			}
+			all := "p00 p01 p02 p03 p04"
+			testkit.Same(t, "rows after the merge", all, namesOf(w.do("merge").ok().checkSound().rows))
+			testkit.Same(t, "rows after a run", all, namesOf(w.do("run").ok().checkSound().rows))
+			after, err := os.ReadFile(image)
+			testkit.Same(t, "the file", body, after, err)
+		})
+	}
+}
+
 // TestOlderStateLosesNoImage: images whose rows an older state.db lacks are taken back, though no host has them any
 // more. What was erased since is not.
 func TestOlderStateLosesNoImage(t *testing.T) {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -10,6 +11,7 @@ import (
 	"rehydrate/pipeline/cluster"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // Split asks and fetches as Run does, takes out what is gone, and splits what is to be read into shards, which other
@@ -136,10 +138,7 @@ func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]wo
 		case rec.Key != result.Key() || rec.Image == nil || rec.Image.SHA256 != result.Stored.SHA256:
 			continue
 		case result.Fault != nil:
-			f := result.Fault
-			g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
-			return nil, g.Workspace.SetTrouble(ctx, rec.Key,
-				workspace.Trouble{Outcome: f.Outcome, Reason: f.Reason, Detail: f.Detail})
+			return nil, g.storeFault(ctx, rec, *result.Fault)
 		case rec.Image.HashKind != result.Stored.HashKind:
 			if err := g.Workspace.SetHash(ctx, rec.Key, result.Stored); err != nil {
 				return nil, err
@@ -149,4 +148,24 @@ func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]wo
 		return []workspace.NewReading{g.newReading(rec, result.Reading)}, nil
 	}
 	return nil, nil
+}
+
+// storeFault refuses an image that a shard could not read. Whether its file is damaged this process finds out itself: a
+// worker may see another disk, and the dataset may have the bytes.
+func (g *gatherer) storeFault(ctx context.Context, rec workspace.Record, t workspace.Trouble) error {
+	fault := &policy.Fault{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
+	if t.Reason == state.ReasonDamaged {
+		_, _, err := g.load(ctx, rec)
+		if err == nil {
+			g.Log.Warn("a shard could not read an image whose file is whole here: the next run reads it", "id", rec.ID,
+				"image", rec.Key.Image)
+			return nil
+		}
+		var own bool
+		fault, own = errors.AsType[*policy.Fault](err)
+		if !own {
+			return err
+		}
+	}
+	return g.refuse(ctx, rec, fault)
 }

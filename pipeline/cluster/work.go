@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,7 +39,8 @@ type Job struct {
 // ErrOtherPlan says that the work was split again while a shard was read, or was split for another version or number.
 var ErrOtherPlan = errors.New("the work was split otherwise")
 
-// Work reads one shard. A shard that is done already, by the same engine, is left as it is.
+// Work reads one shard. A shard that is done already, by the same engine, is left as it is, unless a file that was
+// damaged then is whole now.
 func Work(ctx context.Context, j Job) (Sidecar, error) {
 	root, err := os.OpenRoot(j.Workspace)
 	if err != nil {
@@ -71,7 +73,10 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	have, err := readSidecar(dir, j.Shard)
 	if err == nil && have.Shard == j.Shard && have.Plan == want.Plan && have.Fingerprint == want.Fingerprint &&
 		have.Tool == want.Tool && whole(dir, have) == nil {
-		return have, nil
+		again, err := w.mended(have)
+		if err != nil || !again {
+			return have, err
+		}
 	}
 	files := durable.In(root)
 	// The sidecar of older results goes first: it must not vouch for the new ones.
@@ -112,6 +117,36 @@ type worker struct {
 	reader *reading.Reader
 	items  int                      // in the list when it began
 	posts  map[manifest.PostID]bool // that were read
+
+	away atomic.Int32 // how many files were not there
+}
+
+// mended reports whether the file of an image that was damaged when its shard was read is whole now.
+func (w *worker) mended(have Sidecar) (bool, error) {
+	if have.Failed == 0 {
+		return false, nil
+	}
+	damaged := map[manifest.Key]bool{}
+	for r, err := range matched(w.dir, have) {
+		if err != nil {
+			return false, err
+		}
+		if r.Fault != nil && r.Fault.Reason == state.ReasonDamaged {
+			damaged[r.Key()] = true
+		}
+	}
+	for item, err := range readLines[Item](w.dir, workName(w.Shard)) {
+		if err != nil {
+			return false, err
+		}
+		if !damaged[item.key()] {
+			continue
+		}
+		if _, err := w.file(item); err == nil {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // stillListed fails where a post was taken out of the list while it was read: its text must not stay.
@@ -204,6 +239,9 @@ func (w *worker) read(ctx context.Context, item Item) (*Result, error) {
 	}
 	r := &Result{ID: item.ID, Image: item.Image, Stored: item.Stored}
 	body, err := w.file(item)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = w.isAway()
+	}
 	var info picture.Info
 	if err == nil {
 		var fault *policy.Fault
@@ -226,20 +264,34 @@ func (w *worker) read(ctx context.Context, item Item) (*Result, error) {
 	return r, err
 }
 
-// file reads the image of an item. A *policy.Fault says that it is not the one that was fetched.
+// file reads the image of an item. A *policy.Fault says that it is not the one that was fetched, fs.ErrNotExist that it
+// is not there. A disk that fails is the shard's own trouble.
 func (w *worker) file(item Item) ([]byte, error) {
 	f, err := w.dir.Open(item.File)
-	if err == nil {
-		defer f.Close()
-		var body []byte
-		body, err = io.ReadAll(io.LimitReader(f, item.Stored.Bytes+1))
-		if sum := sha256.Sum256(body); err == nil && hex.EncodeToString(sum[:]) == item.Stored.SHA256 {
-			return body, nil
-		}
-	}
-	// A disk that fails is the run's own trouble; a file that is gone or another one is the entry's.
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
-	return nil, &policy.Fault{Outcome: manifest.Failed, Reason: "damaged_file", Detail: "fetched again by the next run"}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, item.Stored.Bytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != item.Stored.SHA256 {
+		return nil, damagedFile()
+	}
+	return body, nil
+}
+
+// isAway is the error of an item whose file is not there: the entry's, or of the shard where its disk must be away.
+func (w *worker) isAway() error {
+	n := int(w.away.Add(1))
+	if !state.TooManyMissing(n, w.items) {
+		return damagedFile()
+	}
+	return fmt.Errorf("%d or more of the %d image files of the shard are not there: is the disk mounted that holds %s/? "+
+		"If they are lost, rehydrate cluster split has them again", n, w.items, state.ImagesDir)
+}
+
+func damagedFile() *policy.Fault {
+	return &policy.Fault{Outcome: manifest.Failed, Reason: state.ReasonDamaged, Detail: "fetched again by the next run"}
 }

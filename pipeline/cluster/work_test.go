@@ -226,6 +226,22 @@ func TestWorkAgain(t *testing.T) {
 	}
 }
 
+// TestWorkAgainAfterDamage: a shard with a file that was damaged is read again once that is whole, and not before.
+func TestWorkAgainAfterDamage(t *testing.T) {
+	for _, harm := range []func(name string) error{os.Remove, func(name string) error { return os.Truncate(name, 7) }} {
+		f := newFleet(t, 1)
+		body, err := os.ReadFile(f.image(posts[2]))
+		testkit.OK(t, err, harm(f.image(posts[2])))
+		f.split()
+		f.work(0, 0)
+		testkit.Same(t, "images that were read", 3, f.engine.reads)
+		testkit.OK(t, os.WriteFile(f.image(posts[2]), body, 0o600))
+		f.work(0, 0)
+		testkit.Same(t, "images that were read with it", 7, f.engine.reads)
+		testkit.Same(t, "its result", "few002: width 202", f.results(0)[2])
+	}
+}
+
 // TestWorkFails: a shard that cannot be read says why, and does not count as done.
 func TestWorkFails(t *testing.T) {
 	for _, test := range []struct {
@@ -252,6 +268,9 @@ func TestWorkFails(t *testing.T) {
 		{"a link in the workspace", func(f *fleet, _ *Job) {
 			testkit.OK(f, os.Symlink(f.TempDir(), filepath.Join(f.ws.Dir(), state.ShardsDir, "mine")))
 		}, "mine", nil},
+		{"a disk with the images that is away", func(f *fleet, _ *Job) {
+			testkit.OK(f, os.RemoveAll(filepath.Join(f.ws.Dir(), state.ImagesDir)))
+		}, "4 or more of the 4 image files of the shard are not there: is the disk mounted that holds images/?", nil},
 		{"split again meanwhile", func(f *fleet, _ *Job) {
 			f.engine.during = func() { put(f.T, f.ws.Dir(), planName, lines(f.T, Plan{Format: Format, Shards: 3})) }
 		}, "the work was split otherwise", ErrOtherPlan},

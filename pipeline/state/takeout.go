@@ -19,6 +19,12 @@ const mostLeave = 0.1
 // policy. One row never is.
 func TooMany(n, rows int) bool { return float64(n) > max(1, mostLeave*float64(rows)) }
 
+// fewMissing is how many files may be missing of however few: somebody deleted them because they were damaged.
+const fewMissing = 3
+
+// TooManyMissing reports whether n missing files are so many of all images that their disk must be away.
+func TooManyMissing(n, images int) bool { return n > max(fewMissing, images/10) }
+
 // A TakenOut says what becomes of all entries when rows only leave the dataset.
 type TakenOut struct {
 	Results []manifest.Result // in manifest order
