@@ -207,7 +207,7 @@ func Drop(ctx context.Context, ws *workspace.Workspace, gone func(row string) bo
 		return err
 	}
 	// The lists first: a shard that is being read compares them before its part becomes its results, so that either it
-	// sees the post missing, or the post stands in what is looked for next.
+	// sees the row missing, or the row stands in what is looked for next.
 	for _, prefix := range []string{"work-", partPrefix, "result-", logPrefix, ""} {
 		names, err := ws.Files(ctx, state.ShardsDir)
 		if err != nil {

@@ -61,7 +61,7 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 		return Sidecar{}, fmt.Errorf("%w: by rehydrate %s, and this is %s: use one version for all shards", ErrOtherPlan,
 			plan.Tool, j.Tool)
 	}
-	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy), posts: map[manifest.PostID]bool{}}
+	w := &worker{Job: j, dir: dir, plan: plan, reader: reading.New(j.OCR, plan.Policy), listed: map[manifest.Key]bool{}}
 	for _, err := range readLines[struct{}](dir, workName(j.Shard)) {
 		if err != nil {
 			return Sidecar{}, fmt.Errorf("read the work of shard %d: %w", j.Shard, err)
@@ -115,10 +115,9 @@ type worker struct {
 	dir    fs.FS
 	plan   Plan
 	reader *reading.Reader
-	items  int                      // in the list when it began
-	posts  map[manifest.PostID]bool // that were read
-
-	away atomic.Int32 // how many files were not there
+	items  int                   // in the list when it began
+	listed map[manifest.Key]bool // the items that it reads
+	away   atomic.Int32          // how many files were not there
 }
 
 // mended reports whether the file of an image that was damaged when its shard was read is whole now.
@@ -149,16 +148,17 @@ func (w *worker) mended(have Sidecar) (bool, error) {
 	return false, nil
 }
 
-// stillListed fails where a post was taken out of the list while it was read: its text must not stay.
+// stillListed fails where an item was taken out of the list while it was read: its text must not stay. A post can stay
+// that lost one of its images.
 func (w *worker) stillListed() error {
-	for item, err := range readLines[struct{ ID manifest.PostID }](w.dir, workName(w.Shard)) {
+	for key, err := range readLines[manifest.Key](w.dir, workName(w.Shard)) {
 		if err != nil {
 			return err
 		}
-		delete(w.posts, item.ID)
+		delete(w.listed, key)
 	}
-	if len(w.posts) > 0 {
-		return errors.New("posts that it was reading have gone: start it again")
+	if len(w.listed) > 0 {
+		return errors.New("images that it was reading have gone: start it again")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (w *worker) readAll(ctx context.Context, out io.Writer, sum *Sidecar) error
 			if err != nil {
 				return err
 			}
-			w.posts[item.ID] = true
+			w.listed[item.key()] = true
 			s := slot{item, make(chan *Result, 1)}
 			for _, queue := range []chan slot{order, jobs} {
 				select {

@@ -276,7 +276,12 @@ func TestWorkFails(t *testing.T) {
 		}, "the work was split otherwise", ErrOtherPlan},
 		{"a post that goes meanwhile", func(f *fleet, _ *Job) {
 			f.engine.during = func() { put(f.T, f.ws.Dir(), workName(0), lines(f.T, Item{ID: "few001"}, Item{ID: "few003"})) }
-		}, "posts that it was reading have gone", nil},
+		}, "images that it was reading have gone", nil},
+		{"an image of a gallery that goes meanwhile", func(f *fleet, _ *Job) {
+			f.engine.during = func() {
+				put(f.T, f.ws.Dir(), workName(0), lines(f.T, Item{ID: "few001"}, Item{ID: "few002"}, Item{ID: "few003"}))
+			}
+		}, "images that it was reading have gone", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFleet(t, 1)
