@@ -288,8 +288,8 @@ func (w *worker) isAway() error {
 	if !state.TooManyMissing(n, w.items) {
 		return damagedFile()
 	}
-	return fmt.Errorf("%d or more of the %d image files of the shard are not there: is the disk mounted that holds %s/? "+
-		"If they are lost, rehydrate cluster split has them again", n, w.items, state.ImagesDir)
+	return fmt.Errorf("%d or more of the %d image files of the shard are not there: is the disk mounted that holds images/? "+
+		"If they are lost, rehydrate cluster split has them again", n, w.items)
 }
 
 func damagedFile() *policy.Fault {
