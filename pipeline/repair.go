@@ -229,6 +229,38 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 }
 
+// checkMoving reads the stored images of rows that are to move to another file of the dataset, and puts back those that
+// are damaged: when such a row is written, the file that has its bytes may have gone. The error is *workspace.Damaged
+// where the dataset does not have one.
+func (r *run) checkMoving(ctx context.Context, d *state.Decisions, plans map[string][]int) error {
+	for split, plan := range plans {
+		shard, rows := -1, 0 // how many rows it has room for
+		var stay map[string]bool
+		for k, there := range d.Kept(split) {
+			for ; rows == 0; rows = plan[shard] {
+				shard++
+				stay = map[string]bool{}
+				_, err := state.ReadRows(ctx, r.Workspace, shardName(split, shard, plans), stay)
+				if err != nil && ctx.Err() != nil { // in a file that is new or damaged no row stays
+					return err
+				}
+			}
+			rows--
+			if !there || stay[k.String()] {
+				continue
+			}
+			rec, err := r.stored(ctx, k)
+			if err == nil {
+				_, err = r.readStored(ctx, rec)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // restoreFromDataset writes files of stored images again from the dataset's files on record, and returns which: one
 // that is not in the dataset, or not with the bytes on record, stays lost.
 func (r *run) restoreFromDataset(ctx context.Context, keys ...manifest.Key) (back map[manifest.Key]bool, err error) {

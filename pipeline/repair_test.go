@@ -152,6 +152,23 @@ func TestFlippedBitIsRestored(t *testing.T) {
 	testkit.Same(t, "the file", body, after, err)
 }
 
+// TestMovedRowIsRestored: a file with a flipped bit is put back from the dataset, too, where its row moves to another
+// file of the dataset than the one that has it.
+func TestMovedRowIsRestored(t *testing.T) {
+	w := newWorld(t, "p0", "p01", "p02", "p03").do("without p0; run").ok()
+	testkit.Same(t, "the split of p01", "train", w.inspect().records["p01"].Split)
+	name := w.imagesOf()[0]
+	body, err := os.ReadFile(name)
+	testkit.OK(t, err)
+	flipped := bytes.Clone(body)
+	flipped[len(body)/2] ^= 1
+	testkit.OK(t, os.WriteFile(name, flipped, 0o600))
+	w.do("host 404 i.redd.it; without none; run").ok()
+	s := w.checkSound()
+	testkit.Same(t, "rows", "p01 p02 p03", namesOf(s.rows))
+	testkit.Same(t, "the split of p01", "test", s.records["p01"].Split)
+}
+
 // TestShardCostsNoImage: that a shard finds a file damaged or does not see it costs no image that is whole where the
 // shards are merged, or that the dataset has.
 func TestShardCostsNoImage(t *testing.T) {

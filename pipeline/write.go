@@ -188,8 +188,11 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	for _, split := range b.Splits {
 		plans[split] = dataset.PlanShards(d.RowBytes(split))
 		for i := range plans[split] {
-			names = append(names, path.Join(state.DatasetDir, dataset.FileName(split, i, len(plans[split]))))
+			names = append(names, shardName(split, i, plans))
 		}
+	}
+	if err := r.checkMoving(ctx, d, plans); err != nil {
+		return err
 	}
 	// What an older dataset has beyond this one goes before anything is written: a loader takes every
 	// data/train-*, and two sets of shards would have rows twice. Killed here the dataset lacks rows.
@@ -228,6 +231,11 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 	}
 	r.out.Files, r.out.GuardSpares, r.wrote = files, d.Spared, true
 	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Inputs: inputs, Files: files, Card: &card})
+}
+
+// shardName is a shard of a split in the workspace, of as many as are planned.
+func shardName(split string, shard int, plans map[string][]int) string {
+	return path.Join(state.DatasetDir, dataset.FileName(split, shard, len(plans[split])))
 }
 
 // asksFirst reports whether so many rows would leave for anything but a removal, although nothing that makes the

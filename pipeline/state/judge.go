@@ -517,6 +517,17 @@ func (d *Decisions) RowBytes(split string) iter.Seq[int64] {
 	}
 }
 
+// Kept yields the kept rows of a split in manifest order, and whether the dataset has each of them already.
+func (d *Decisions) Kept(split string) iter.Seq2[manifest.Key, bool] {
+	return func(yield func(manifest.Key, bool) bool) {
+		for n, res := range d.Results {
+			if res.Split == split && res.Outcome == manifest.Kept && !yield(res.Key, d.rows[n].there) {
+				return
+			}
+		}
+	}
+}
+
 // Because counts the entries with a reason.
 func (d *Decisions) Because(reason manifest.Reason) (n int) {
 	for _, res := range d.Results {
