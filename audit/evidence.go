@@ -792,7 +792,7 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 		w.changedCopy(s.where, "somebody changed it since it was exported")
 	case s.name == manifest.OutcomesName:
 		w.checkOutcomes(s, io.NewSectionReader(all, 0, s.size))
-	case s.name == "" || durable.IsTemp(path.Base(s.name)):
+	case s.name == "" || w.inMaking(s):
 		s.list = w.isOwnList(place{src: s}, all, s.name != "")
 	case s.name == state.StateFile:
 	case kind == isDatabase:
@@ -811,6 +811,12 @@ func (w walker) accountFor(s *source, kind string, all *io.SectionReader) (done 
 	// A copy that is as it was made holds only texts that this workspace knows.
 	s.ours = s.ours || s.recorded != "" && s.recorded == sum
 	return false
+}
+
+// inMaking reports whether a file of the workspace is one that a writer has not finished. Where the last one ended well
+// there is none, and what has the name of one is somebody's.
+func (a *audit) inMaking(s *source) bool {
+	return !a.sealed && s.name != "" && durable.IsTemp(path.Base(s.name))
 }
 
 // changedCopy notes a file of a registered copy that is not as its record has it.

@@ -14,7 +14,6 @@ import (
 
 	"rehydrate/audit/caption"
 	"rehydrate/dedupe"
-	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 )
@@ -389,7 +388,7 @@ func (a *audit) decideImage(s *sighting) {
 func (a *audit) decideStored(s *sighting, rec, like *known) {
 	where, live := s.String(), a.gone.owner(s.digests[0], false)
 	switch {
-	case durable.IsTemp(path.Base(s.src.name)) || rec != nil && rec.image == s.digests[0]:
+	case a.inMaking(s.src) || rec != nil && rec.image == s.digests[0]:
 	case rec != nil && live != nil && live != rec:
 		a.stray(rec.name, where, doRun, "it is not the image that was stored there: it is that of "+live.name)
 	case rec != nil:

@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/state"
 )
 
 // TestOwnListsMayNamePosts lays lists of this program beside the workspace, as they are and packed, and under a
-// temporary name into it: removed posts stand there by right, and anything else in them is found.
+// temporary name into one whose last run was killed: removed posts stand there by right, and anything else in them is found.
 func TestOwnListsMayNamePosts(t *testing.T) {
 	w := newWorld(t, false, false)
 	log, err := os.ReadFile(filepath.Join(w.ws, "audit", "records.jsonl"))
@@ -28,6 +29,9 @@ func TestOwnListsMayNamePosts(t *testing.T) {
 	const header = "id,image,split,outcome,reason,detail,duplicate_of\n"
 	const tombstones = "id,state,time\n" + goneJPEG + ",removed,2030-01-02T03:04:05Z\n"
 	outcomes := header + goneJPEG + ",0,train,removed,moderator,,\n" + live1 + ",0,train,kept,,,\n"
+	killed := *w
+	killed.ws = filepath.Join(t.TempDir(), "ws")
+	testkit.OK(t, os.CopyFS(killed.ws, os.DirFS(w.ws)), os.Remove(filepath.Join(killed.ws, state.SealFile)))
 	for _, c := range []struct {
 		what, body       string
 		beside, inMaking bool // whether it accuses there
@@ -52,13 +56,14 @@ func TestOwnListsMayNamePosts(t *testing.T) {
 		{"ids alone", "t3_" + goneJPEG + "\n", true, true},
 	} {
 		for _, place := range []string{"as it is", "packed", "in making"} {
-			name, want, body := filepath.Join(t.TempDir(), "list"), c.beside, []byte(c.body)
+			w, name, want, body := w, filepath.Join(t.TempDir(), "list"), c.beside, []byte(c.body)
 			files := []string{name}
 			switch place {
 			case "packed":
 				body = zipOf("lists.tgz", gzipOf(tarOf("list.csv", body)))
 			case "in making":
-				name, want, files = filepath.Join(w.ws, ".tmp-list"), c.inMaking, nil
+				w, want, files = &killed, c.inMaking, nil
+				name = filepath.Join(w.ws, ".tmp-list")
 			}
 			testkit.OK(t, os.WriteFile(name, body, 0o600))
 			r := w.audit(t, w.ws, files...)

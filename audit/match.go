@@ -80,7 +80,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		return errEncoding
 	}
 	// Zeros alone hold nothing: an archive of tar without a file, or what a disk lost.
-	if !binary || blank || p.label || strings.Contains(p.src.name, "/.tmp-") ||
+	if !binary || blank || p.label || w.inMaking(p.src) ||
 		strings.HasSuffix(p.part, encodedPart) && all.Size() < minGap {
 		return nil
 	}

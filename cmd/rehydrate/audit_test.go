@@ -418,6 +418,10 @@ var violations = []planted{
 	{"a recompressed image, its hash long gone", audit.FoundRecord, "", "small.jpg",
 		in("small.jpg", again(wasRemoved))},
 	{"an image in an unfinished file", audit.FoundImage, wasRemoved, ".tmp-", in("images/fe/.tmp-AAAA", img(wasRemoved))},
+	{"a recompressed image in a file that only seems unfinished", audit.FoundRecord, "", "images/fe/.tmp-AAAB",
+		in("images/fe/.tmp-AAAB", again(wasRemoved))},
+	{"a Parquet that only seems unfinished", audit.FoundRecord, "", "dataset/data/.tmp-b",
+		in("dataset/data/.tmp-b", table(withText{staysLive, "x"}))},
 	{"an image beside the log", audit.FoundImage, wasRemoved, "audit/", in("audit/x.jsonl", img(wasRemoved))},
 	{"an image in the lock", audit.FoundImage, wasRemoved, "lock", in("lock", img(wasRemoved))},
 	{"a thumbnail in a report, by its name", audit.FoundImage, wasRemoved, "report.html",
@@ -580,6 +584,8 @@ var opaque = []planted{
 		hand("rows.csv.zst", text("\x28\xb5\x2f\xfd\x04\x00rest"))},
 	{"an image of a format that is not read", "", "", "a.bmp",
 		hand("a.bmp", text("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00"))},
+	{"bytes in a file that only seems unfinished", "", "", "dataset/.tmp-c",
+		in("dataset/.tmp-c", text(strings.Repeat("\x01\x02\xff\x00", 1000)))},
 	{"an open obligation that is out of reach", "", "", "gone-away", doing(func(p *audited) {
 		p.open(func(ws *workspace.Workspace) error {
 			return ws.SetCopy(p.t.Context(), workspace.Copy{Path: "/nonexistent/gone-away", Note: "a colleague",
