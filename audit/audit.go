@@ -289,6 +289,7 @@ type audit struct {
 	past       map[manifest.PostID]past
 	lifted     map[policy.NamedTombstone]bool // by statements that the release accepts
 	exported   map[string]string              // the digest on record of each file of the dataset
+	next       map[string]string              // those of files that were to take the place of some
 	logged     map[string]string              // the digest that the log has of each
 	images     int                            // that the workspace keeps
 	rows       int

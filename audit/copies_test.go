@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,5 +92,46 @@ func TestRowsThatThePolicyRefuses(t *testing.T) {
 			}
 		}
 		testkit.Same(t, tt.name, tt.want, got)
+	}
+}
+
+// TestRemovalThatWasCutOff: a file of the dataset or of a copy that a removal has written, and not put on record yet, is
+// the one on record. Another one is not.
+func TestRemovalThatWasCutOff(t *testing.T) {
+	w := newWorld(t, false, false)
+	const name, in = "README.md", "dataset/README.md"
+	given, body := filepath.Join(w.dir, "given"), []byte("a card\n")
+	testkit.OK(t, os.MkdirAll(given, 0o700), os.WriteFile(filepath.Join(given, name), body, 0o600))
+	for _, next := range []string{state.SHA256(body), state.SHA256([]byte("another card\n"))} {
+		ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+		testkit.OK(t, err)
+		_, err = ws.Replace(t.Context(), in, func(out io.Writer) error {
+			_, err := out.Write(body)
+			return err
+		}, nil)
+		was := workspace.File{Name: in, SHA256: state.SHA256([]byte("a card before\n")), Size: 14}
+		of := was
+		of.Name = name
+		testkit.OK(t, err, state.WriteNote(t.Context(), ws, state.ExportNote{Files: []workspace.File{was},
+			Next: map[string]string{in: next}}),
+			ws.SetCopy(t.Context(), workspace.Copy{Path: given, Note: "a colleague", Format: "folder", Made: w.config.Now(),
+				Files: []workspace.File{of}, Next: map[string]string{name: next}}), ws.Close())
+		r := w.audit(t, w.ws)
+		var got []string
+		for _, f := range r.Findings {
+			if slices.Contains(f.Kinds, FoundRecord) {
+				got = append(got, f.Where)
+			}
+		}
+		for _, o := range r.Open {
+			if strings.Contains(o.What, "changed it since it was exported") {
+				got = append(got, o.Where)
+			}
+		}
+		want := []string{in, filepath.ToSlash(filepath.Join(given, name))}
+		if next == state.SHA256(body) {
+			want = nil
+		}
+		testkit.Same(t, "not as on record", want, got)
 	}
 }

@@ -33,6 +33,7 @@ type source struct {
 	copied   bool        // it lies in a registered copy
 	again    bool        // this was closed and stands there again, or was never finished: a purge takes all of it
 	recorded string      // the digest that this has of it; empty for none
+	next     string      // that of the file by which a removal was replacing it; empty for none
 	mayName  bool        // it may name posts that are gone, as lists of outcomes do
 	list     bool        // so it may, by all that is in it
 	ours     bool        // a record accounts for its words: none of them is of unknown origin

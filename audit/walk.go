@@ -259,7 +259,7 @@ func (a *audit) inWorkspace(ctx context.Context, look func(*source)) error {
 		if err != nil {
 			return err
 		}
-		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size,
+		s := &source{where: f.Name, name: f.Name, rel: f.Name, size: f.Size, next: a.next[f.Name],
 			open: func() (*os.File, error) { return a.Workspace.OpenFile(f.Name) }}
 		s.mayName = slices.Contains([]string{manifest.OutcomesName, manifest.TombstonesName, manifest.ListName,
 			workspace.ReportName}, f.Name) ||
@@ -323,7 +323,7 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 			missing[f.Name] = f.SHA256
 		}
 		_, err := a.eachBelow(ctx, c.Path, func(s *source) {
-			s.copied, s.recorded = true, missing[s.rel]
+			s.copied, s.recorded, s.next = true, missing[s.rel], c.Next[s.rel]
 			s.again = c.Was != nil
 			delete(missing, s.rel)
 			look(s)
