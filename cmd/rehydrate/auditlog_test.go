@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -232,6 +233,40 @@ func TestAuditIsRecorded(t *testing.T) {
 	}
 	s.verify(exitDone)
 	s.audit(exitDone, "--offline")
+}
+
+// TestLogOfACommandAtWork: records that follow a checkpoint are those of a command that is at work or was killed, where
+// they are records and have the next numbers.
+func TestLogOfACommandAtWork(t *testing.T) {
+	t.Parallel()
+	posts := fewPosts(3)
+	s := newSite(t, fewAnnotations(posts), fastPolicy, posts...)
+	s.run(exitDone)
+	folder := filepath.Join(s.workspace, "audit")
+	earlier := copyTree(t, folder)
+	s.run(exitDone)
+	records, err := os.ReadFile(filepath.Join(folder, "records.jsonl"))
+	check(t, err)
+	before, err := os.ReadFile(filepath.Join(earlier, "records.jsonl"))
+	check(t, err)
+	added := bytes.Count(records, []byte("\n")) - bytes.Count(before, []byte("\n"))
+	put := func(text string) { s.write(filepath.Join(earlier, "records.jsonl"), text) }
+	put(string(records))
+	log := printed[auditlog.FolderReport](s, exitDone, "audit", "--log", earlier)
+	testkit.Same(t, "records that the checkpoint does not cover", added, log.Behind)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(records), "\n"), "\n")
+	for what, text := range map[string]string{
+		"one that is no record":    string(records) + "{}\n",
+		"one that is cut off":      strings.TrimSuffix(string(records), "}\n"),
+		"one twice":                string(records) + lines[len(lines)-1] + "\n",
+		"one that follows no more": string(before) + lines[len(lines)-1] + "\n",
+	} {
+		put(text)
+		log := printed[auditlog.FolderReport](s, exitFound, "audit", "--log", earlier)
+		if !strings.Contains(log.What, "beyond checkpoint") {
+			t.Errorf("%s: %q", what, log.What)
+		}
+	}
 }
 
 // reopened opens a workspace for writing and closes it, as any command does: what a backup brought back is noted.

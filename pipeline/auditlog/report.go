@@ -1,11 +1,13 @@
 package auditlog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // A Report says how far a log could be believed.
@@ -60,6 +62,8 @@ type FolderReport struct {
 	Kinds      map[string]int `json:"records_by_kind"`
 	Statements []string       `json:"statements"` // the digests of the audits that it records, oldest first
 	What       string         `json:"what"`       // what is wrong with it; empty if nothing is
+	// Behind are records that its checkpoint does not cover: of a command that is at work, or that was killed.
+	Behind int `json:"behind_checkpoint,omitempty"`
 }
 
 // CheckFolder checks the log in a folder, such as a copy of audit/ that was handed on: its records against its
@@ -71,7 +75,8 @@ func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, e
 		return c, err
 	}
 	defer root.Close()
-	l, err := Open(ctx, folder{root: root}, func(context.Context) (Known, error) { return Known{}, nil })
+	f := folder{root: root}
+	l, err := Open(ctx, f, f.known)
 	c.Log, err = NewReport(ctx, l, err, since)
 	s := c.Log.Since
 	switch {
@@ -85,6 +90,7 @@ func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, e
 	case s != nil && !s.Holds:
 		c.What, c.Log.Consistent = "it does not go on from the checkpoint that was kept: "+s.What, false
 	}
+	c.Behind = bytes.Count(l.beyond, []byte("\n"))
 	for e, err := range l.Records(ctx, 0) {
 		if err != nil {
 			return c, err
@@ -102,6 +108,36 @@ func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, e
 type folder struct {
 	Store // nil: whoever checks a log writes nothing
 	root  *os.Root
+}
+
+// known is what a folder tells of records that its checkpoint does not cover yet: those may follow that have the next
+// numbers. A writer adds them before it writes the checkpoint.
+func (f folder) known(ctx context.Context) (known Known, _ error) {
+	l := Log{store: f}
+	signed, err := l.readSmall(CheckpointName)
+	if err != nil {
+		return known, nil // Open says so
+	}
+	text, _, _ := strings.Cut(string(signed), "\n\n")
+	last, err := parseBody(text + "\n")
+	if err != nil {
+		return known, nil
+	}
+	known.Size, known.Root = last.Size, last.Root
+	n := int64(0)
+	for line, err := range l.lines(ctx) {
+		if err != nil {
+			return known, err
+		}
+		if n >= last.Size {
+			if _, err := parseRecord(line, n); err != nil {
+				break // Verify says so
+			}
+			known.Queue = append(known.Queue, bytes.Clone(line))
+		}
+		n++
+	}
+	return known, nil
 }
 
 func (f folder) Open(name string) (io.ReadCloser, error) { return f.root.Open(name) }
