@@ -374,7 +374,11 @@ func (a *audit) readRelease(ctx context.Context) error {
 			met[e.Key] = true
 		}
 		r.Scope.Entries++
-		a.post(e.ID).entry = true
+		post := a.post(e.ID)
+		post.entry = true
+		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256 == "" {
+			post.bare = append(post.bare, e.Key.Image)
+		}
 		if e.SHA256+e.StrippedSHA256+e.PixelsSHA256+e.PHash == "" {
 			continue
 		}

@@ -27,7 +27,8 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
-	entry bool // the release has it
+	entry bool  // the release has it
+	bare  []int // its images that the release has without a digest
 	// its content is withheld until a mass removal is confirmed: no finding, but an open obligation
 	waits     bool
 	many      bool                 // likewise, for a confirmation: another answer that it is gone says nothing new

@@ -44,6 +44,7 @@ type known struct {
 	looks     []clue[uint64] // its perceptual hashes
 	read      bool           // the workspace has what was read off it
 	pixels    bool           // a digest of those of its image is known
+	marked    bool           // any digest of it is
 }
 
 // goneContent indexes what is known of posts that must be gone, to find it, and of others, to tell it from that.
@@ -160,7 +161,7 @@ func (g *goneContent) index() {
 	g.marks = slices.Clone(slices.Compact(g.marks)) // one in two is there twice
 	g.looks = map[bool][]clue[uint64]{}
 	for _, m := range g.marks {
-		m.of.digests = true
+		m.of.digests, m.of.marked = true, true
 	}
 	for _, k := range g.all {
 		k.hashes = k.hashes || len(k.looks) > 0
@@ -195,7 +196,7 @@ func (g *goneContent) indexCaptions() error {
 type Known struct {
 	MustGo  int            `json:"must_go"`
 	States  map[string]int `json:"states"`  // of these: removed, deleted, unavailable or another
-	Digests int            `json:"digests"` // an exact copy of the image is recognised
+	Digests int            `json:"digests"` // an exact copy of each image is recognised
 	Hashes  int            `json:"hashes"`  // a changed copy is recognised
 	Texts   int            `json:"texts"`   // its caption is
 	// Weak are captions that are too short or too common to tell a post, or that a post that may stay has as well.
@@ -283,7 +284,7 @@ func (a *audit) resolve(ctx context.Context) error {
 	a.gone.index()
 	counts := []*int{&a.report.Known.Digests, &a.report.Known.Hashes, &a.report.Known.Texts}
 	for _, e := range slices.Concat(a.order, a.lostImages()) {
-		for i, some := range []bool{e.digests, e.hashes, e.texts} {
+		for i, some := range []bool{e.digests && e.allMarked(), e.hashes, e.texts} {
 			if some && e.MustGo {
 				*counts[i]++
 			}
@@ -295,6 +296,21 @@ func (a *audit) resolve(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// allMarked reports whether a digest is known of each image that the release has of a post: that of one says nothing of
+// the others of a gallery.
+func (e *evidence) allMarked() bool {
+	for _, image := range e.bare {
+		k, name := e.content, manifest.Key{ID: e.ID, Image: image}.String()
+		for k != nil && k.name != name {
+			k = k.next
+		}
+		if k == nil || !k.marked {
+			return false
+		}
+	}
+	return true
 }
 
 // findClaimed says of an image that has the name of a removed entry, or stands in its row, whether it is that entry's.
@@ -322,7 +338,7 @@ func (a *audit) findClaimed(s *sighting, k *known) {
 		a.finding(FoundImage, owner.name, at, "its image, %s", how)
 	case like == k:
 		a.finding(FoundImage, k.name, at, "an image that looks like its own (%d of 64 bits apart)", apart)
-	case k.digests:
+	case k.marked:
 		a.finding(FoundImage, k.name, at, "an image that is not its own unchanged")
 	default:
 		a.finding(FoundImage, k.name, at, "an image that could not be compared")

@@ -233,6 +233,7 @@ func (a *audit) findAnswered(ctx context.Context) error {
 // withoutImage is the evidence on an entry of a post that stays, of which this is known.
 func (e *evidence) withoutImage(l lostImage) *evidence {
 	one := *e
+	one.bare = nil
 	one.digests, one.hashes, one.texts, one.waits, one.many = false, false, false, l.waits, l.many
 	s := &one.Standing
 	s.Because, s.imageGone = l.because, l.reason

@@ -14,19 +14,21 @@ import (
 	"rehydrate/policy"
 )
 
-// releaseOf makes a release with digests of these images, and without those of a post whose image is nil.
+// releaseOf makes a release with digests of these images, by row, and without those of rows whose image is nil.
 func releaseOf(t *testing.T, images map[string][]byte) *manifest.Release {
 	t.Helper()
-	rows := []string{"id,split,figurative,severity,related_content,modality,context," +
+	rows := []string{"id,image,split,figurative,severity,related_content,modality,context," +
 		"sha256,sha256_stripped,sha256_pixels,phash"}
-	for id, body := range images {
+	for row, body := range images {
+		key, err := manifest.ParseKey(row)
+		testkit.OK(t, err)
 		digests := ",,,"
 		if body != nil {
 			d, h, err := identify(body)
 			testkit.OK(t, err)
 			digests = fmt.Sprintf("%s,%s,%s,%016x", d.File, d.Stripped, d.Pixels, h.Bits)
 		}
-		rows = append(rows, id+",train,F1,SS6,SR3,M1,C1,"+digests)
+		rows = append(rows, fmt.Sprintf("%s,%d,train,F1,SS6,SR3,M1,C1,%s", key.ID, key.Image, digests))
 	}
 	dir := t.TempDir()
 	testkit.OK(t,
@@ -51,29 +53,31 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 		name  string
 		file  string
 		body  []byte
-		lacks bool // the release lacks the digest of a removed post
+		lacks string // a row of a removed post of which the release lacks the digest
 		want  Verdict
 		says  string // in what is open, or in the limits
 	}{
-		{"a copy of one of two that look the same", "a.jpg", encodeJPEG(removed, 75), false, Undecided,
+		{"a copy of one of two that look the same", "a.jpg", encodeJPEG(removed, 75), "", Undecided,
 			"and as much like that of " + live1 + ", which stays"},
-		{"a copy of the other", "a.jpg", encodeJPEG(template, 75), false, Undecided, gonePNG},
-		{"a copy that is named", live1 + ".jpg", encodeJPEG(template, 75), false, Pass, "1 image"},
-		{"the one that stays", "a.png", encodePNG(template), false, Pass, ""},
-		{"the one that was removed", "a.png", encodePNG(removed), false, Fail, ""},
-		{"a picture of nobody's", "me.png", encodePNG(drawn(9)), false, Pass, ""},
-		{"a picture of nobody's, not all are known", "me.png", encodePNG(drawn(9)), true, Undecided,
+		{"a copy of the other", "a.jpg", encodeJPEG(template, 75), "", Undecided, gonePNG},
+		{"a copy that is named", live1 + ".jpg", encodeJPEG(template, 75), "", Pass, "1 image"},
+		{"the one that stays", "a.png", encodePNG(template), "", Pass, ""},
+		{"the one that was removed", "a.png", encodePNG(removed), "", Fail, ""},
+		{"a picture of nobody's", "me.png", encodePNG(drawn(9)), "", Pass, ""},
+		{"a picture of nobody's, not all are known", "me.png", encodePNG(drawn(9)), goneJPEG, Undecided,
 			"no digest of 1 of the 2 removed posts"},
-		{"a copy of one that stays, not all are known", "a.jpg", encodeJPEG(other, 75), true, Pass, "1 image"},
-		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), true, Pass, "1 image"},
+		{"a picture of nobody's, one of a gallery is not known", "me.png", encodePNG(drawn(9)), gonePNG + "/1", Undecided,
+			"no digest of 1 of the 2 removed posts"},
+		{"a copy of one that stays, not all are known", "a.jpg", encodeJPEG(other, 75), goneJPEG, Pass, "1 image"},
+		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), goneJPEG, Pass, "1 image"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, images := t.TempDir(), map[string][]byte{goneJPEG: encodePNG(drawn(7))}
-			if tt.lacks {
-				images[goneJPEG] = nil
-			}
 			for id, body := range digests {
 				images[id] = body
+			}
+			if tt.lacks != "" {
+				images[tt.lacks] = nil
 			}
 			testkit.OK(t, os.WriteFile(filepath.Join(dir, tt.file), tt.body, 0o600))
 			now := func() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) }
