@@ -115,10 +115,12 @@ type Work struct {
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
 
-	told  map[string]bool // rows for which Before was called, by this call of Do
-	ahead int             // for how many questions it is called at once
-	came  chan struct{}   // has a value when an answer waits to be stored
-	full  chan struct{}   // has one when enough answers do
+	came chan struct{} // has a value when an answer waits to be stored
+	full chan struct{} // has one when enough answers do
+
+	telling sync.Mutex      // of Before, and guards what follows
+	told    map[string]bool // rows for which Before was called, by this call of Do
+	ahead   int             // for how many questions it is called at once
 
 	mu       sync.Mutex // guards what follows
 	halt     error      // why no further question is asked
@@ -382,19 +384,15 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 	// One row's failure must not cancel the others, whose answers may be paid for.
 	var group errgroup.Group
 	group.SetLimit(max(w.Concurrency, 1))
-	sent := todo // as far as a limit lets them
+	within := len(todo) // questions that the limit of requests lets be asked if each is sent once
 	if most := w.Limits.Requests; most > 0 {
-		sent = todo[:min(len(todo), most-w.requests)]
+		within = min(len(todo), most-w.requests)
 	}
 	for i, a := range todo {
 		if w.halted() {
 			break
 		}
-		err := w.room(ctx)
-		if err == nil {
-			err = w.before(ctx, sent[min(i, len(sent)):])
-		}
-		if err != nil {
+		if err := w.room(ctx); err != nil {
 			w.stop(err)
 			break
 		}
@@ -404,7 +402,14 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 				return nil
 			}
 			var reply endpoint.Reply
-			err := safely.Do(func() (err error) { reply, err = w.ask(ctx, a); return err })
+			err := safely.Do(func() (err error) {
+				// Only a question that has begun is surely within the limits: one that was not sent leaves room for one
+				// behind the first that they let through.
+				if err = w.before(ctx, todo[i:max(within, i+1)], cost); err == nil {
+					reply, err = w.ask(ctx, a)
+				}
+				return err
+			})
 			w.end(a, reply, cost, began, err)
 			return nil
 		}
@@ -434,19 +439,46 @@ func (w *Work) stop(err error) {
 	}
 }
 
-// before calls Before for the rows of the first question and of some that follow it.
-func (w *Work) before(ctx context.Context, todo []asking) error {
-	if w.Before == nil || len(w.untold(todo[:min(1, len(todo))])) == 0 {
+// before calls Before for the rows of the first question, which has begun, and of some that follow it, if each may cost
+// as much as the first.
+func (w *Work) before(ctx context.Context, todo []asking, cost float64) error {
+	if w.Before == nil {
 		return nil
 	}
-	n := min(w.ahead, len(todo))
+	w.telling.Lock()
+	defer w.telling.Unlock()
+	if len(w.untold(todo[:1])) == 0 {
+		return nil
+	}
+	n := min(w.ahead, len(todo), 1+w.affordable(cost))
 	// It begins with one: of an endpoint that never answers, that one alone is said to have been sent.
 	w.ahead = min(2*w.ahead, maxAhead)
 	rows := w.untold(todo[:n])
+	err := w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error { return w.Before(ctx, ws, rows) })
+	if err != nil {
+		return err
+	}
 	for _, row := range rows {
 		w.told[row] = true
 	}
-	return w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error { return w.Before(ctx, ws, rows) })
+	return nil
+}
+
+// affordable is how many questions of a cost the limits of cost have room for, beside those that have begun.
+func (w *Work) affordable(cost float64) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room := math.Inf(1)
+	if w.Limits.Cost > 0 {
+		room = w.Limits.Cost - w.progress.Cost - w.reserved
+	}
+	if w.Limits.Total > 0 {
+		room = min(room, w.Limits.Total-w.spent-w.unstored.Cost-w.reserved)
+	}
+	if room >= maxAhead*cost {
+		return maxAhead
+	}
+	return max(0, int(room/cost))
 }
 
 // untold are the rows that questions send and that Before was not called for.
@@ -516,25 +548,31 @@ func (w *Work) stopped() bool {
 	}
 }
 
+// keepsBack returns why a question may not be sent at this moment, or nil.
+func (w *Work) keepsBack(ctx context.Context, a asking) error {
+	if w.stopped() {
+		return state.ErrInterrupted
+	}
+	if err := w.storable(); err != nil {
+		return err
+	}
+	return w.mayBeSent(ctx, a)
+}
+
 // ask asks one question.
 func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	sent := false
+	var kept error // why it was not sent, or not once more
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
 	reply, err := a.Ask(ctx, a.rec, func() error {
-		if w.stopped() {
-			return state.ErrInterrupted
-		}
-		if err := w.storable(); err != nil {
-			return err
-		}
-		if err := w.mayBeSent(ctx, a); err != nil {
-			return err
-		}
-		if !sent { // begin counted this one
+		switch kept = w.keepsBack(ctx, a); {
+		case kept != nil:
+		case sent:
+			kept = w.repeat()
+		default: // begin counted this one
 			sent = true
-			return nil
 		}
-		return w.repeat()
+		return kept
 	})
 	if err != nil && !sent {
 		w.mu.Lock()
@@ -550,7 +588,7 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	switch {
 	case errors.Is(err, context.Canceled) && w.stopped(): // nobody waits any longer
 		return reply, state.ErrInterrupted
-	case errors.Is(err, errLimit): // what was sent before it may have cost something
+	case kept != nil: // what was sent before may have cost something
 	case err != nil && ctx.Err() == nil: // the server did not take it, or was not asked
 		reply.Sent = 0
 	}

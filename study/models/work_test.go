@@ -638,6 +638,75 @@ func TestDisclosesWhatIsSent(t *testing.T) {
 	testkit.Same(t, "said to be sent", []string{"row00", "row01", "row02", "row04"}, before)
 }
 
+// TestDisclosesBeyondTheGone: where rows go before they are sent, as many others as the limit lets through are sent in
+// their place, and none that is not said to be sent. What an amount keeps back is not said either.
+func TestDisclosesBeyondTheGone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limits      Limits
+		concurrency int
+		asked       int
+		most        int // rows that are said to be sent at most, with row01 and those that went
+	}{
+		"requests":            {Limits{Requests: 3}, 1, 3, 6},
+		"requests, at once":   {Limits{Requests: 3}, 3, 3, 6},
+		"an amount":           {Limits{Cost: 800, PriceIn: 1e6}, 1, 8, 11},
+		"an amount, of all":   {Limits{Total: 800, PriceIn: 1e6}, 1, 8, 11},
+		"requests and amount": {Limits{Requests: 5, Cost: 400, PriceIn: 1e6}, 1, 4, 7},
+	} {
+		d := newDesk(rows(t, 40))
+		d.Limits, d.Concurrency = tt.limits, tt.concurrency
+		said := map[string]bool{}
+		d.Before = func(_ context.Context, _ *workspace.Workspace, rows []string) error {
+			for _, row := range rows {
+				said[row] = true
+			}
+			return nil
+		}
+		var purge sync.Once
+		d.reply = func(int, workspace.Record) (endpoint.Reply, error) {
+			purge.Do(func() { d.place.purge(t, "row02", "row04") })
+			return endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100}}, nil
+		}
+		_, _, err := d.does(t)
+		testkit.OK(t, err)
+		if len(d.asked) > tt.asked || tt.concurrency == 1 && len(d.asked) < tt.asked || len(said) > tt.most {
+			t.Errorf("%s: %q were sent, %v said to be", name, d.asked, said)
+		}
+		for _, row := range d.asked {
+			if !said[row] {
+				t.Errorf("%s: %s was sent and not said to be", name, row)
+			}
+		}
+	}
+}
+
+// TestKeptBackCosts: what was sent of a question costs, also where its row goes before the question is repeated.
+func TestKeptBackCosts(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	d.Limits = Limits{PriceIn: 1e6}
+	q := d.question()
+	q.Ask = func(_ context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+		reply := endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100}}
+		for range 2 { // the first one is answered by 503
+			if err := check(); err != nil {
+				return endpoint.Reply{Sent: reply.Sent}, err
+			}
+			reply.Sent++
+			if rec.ID == "row02" && reply.Sent == 1 {
+				d.place.purge(t, rec.ID)
+			}
+		}
+		return reply, nil
+	}
+	d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+		return []Question{q}, nil
+	}
+	done, _, err := d.does(t)
+	testkit.OK(t, err)
+	testkit.Same(t, "asked, cost of this command and of all", []float64{3, 700, 700},
+		[]float64{float64(done.Asked), done.Cost, done.Total})
+}
+
 // TestLimitOfRepeats: a request that repeats a question counts as any other, and none goes beyond the limit. What was
 // sent for a question that the limit cuts off is spent, and the next call asks it again.
 func TestLimitOfRepeats(t *testing.T) {
