@@ -4,8 +4,9 @@
 //
 // What it promises:
 //
-//   - Only a row is sent that is kept, and whose post was seen live within the policy's recheck_within: Reddit is asked
-//     again before the first request, and between two requests when the work takes longer. Each attempt looks again.
+//   - Only a row is sent that is kept, and whose post was seen live within the policy's recheck_within: with Refresh,
+//     Reddit is asked before the first request, and between two requests when the work takes longer than that. Each
+//     attempt looks again at what is known by then.
 //   - The workspace is locked for moments alone, so that other commands work beside it. An answer is stored at once, or
 //     with others 2 seconds after the last were stored; later where storing takes longer, so that it takes a twentieth
 //     of the time at most; sooner where a hundred wait. A killed process loses what was not stored by then.
@@ -102,8 +103,8 @@ type Work struct {
 	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when
 	// rows may have gone.
 	Questions func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error)
-	// Refresh asks Reddit about the posts again, with the workspace open for writing. nil makes rows that were seen
-	// live too long ago an error, *Stale.
+	// Refresh asks Reddit about the posts again, with the workspace open for writing. It is called before the first
+	// question, and when rows have become too old. nil makes rows that were seen live too long ago an error, *Stale.
 	Refresh func(context.Context, *workspace.Workspace) error
 	// Rules changes what the last run judged by into what holds now; nil changes nothing.
 	Rules  func(context.Context, *workspace.Workspace, *state.Judge) error
@@ -115,8 +116,9 @@ type Work struct {
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
 
-	came chan struct{} // has a value when an answer waits to be stored
-	full chan struct{} // has one when enough answers do
+	refreshed bool          // Refresh was called, by this call of Do
+	came      chan struct{} // has a value when an answer waits to be stored
+	full      chan struct{} // has one when enough answers do
 
 	telling sync.Mutex      // of Before, and guards what follows
 	told    map[string]bool // rows for which Before was called, by this call of Do
@@ -225,7 +227,7 @@ type Conclusion func(context.Context, *workspace.Workspace, *Done) error
 func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.requests, w.reserved, w.dearest = 0, 0, 0
-	w.told, w.ahead = map[string]bool{}, 1
+	w.told, w.ahead, w.refreshed = map[string]bool{}, 1, false
 	w.came, w.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.Begin != nil {
 		if err := w.write(ctx, w.Begin); err != nil {
@@ -258,7 +260,8 @@ func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	}
 }
 
-// fresh is the plan of rows that may be sent. Reddit is asked once where some may not.
+// fresh is the plan of rows that may be sent. Reddit is asked once where some may not, and before any is sent: what was
+// deleted since the last job goes to nobody, however short ago that job was.
 func (w *Work) fresh(ctx context.Context) (*plan, error) {
 	for refreshed := false; ; refreshed = true {
 		var p *plan
@@ -266,10 +269,12 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 			p, err = w.plan(ctx, ws)
 			return err
 		})
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case p.stale == 0:
+		}
+		first := w.Refresh != nil && !w.refreshed && len(p.todo) > 0
+		switch {
+		case p.stale == 0 && !first:
 			return p, nil
 		case w.Refresh == nil || refreshed:
 			return nil, &Stale{p.stale}
@@ -277,6 +282,7 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 		if err := w.write(ctx, w.Refresh); err != nil {
 			return nil, fmt.Errorf("ask Reddit again before rows are sent: %w", err)
 		}
+		w.refreshed = true
 	}
 }
 

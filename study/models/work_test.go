@@ -547,6 +547,22 @@ func TestStale(t *testing.T) {
 	testkit.Same(t, "what there is to do", Estimate{Hidden: 1, Stale: 5}, plan, err)
 }
 
+// TestAskedFirst: where Reddit can be asked it is, once, before the first question, however new the rows are, and what is
+// gone by then is not sent. Where nothing is to be sent it is not asked.
+func TestAskedFirst(t *testing.T) {
+	d := newDesk(rows(t, 8))
+	refreshed := 0
+	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) error {
+		refreshed++
+		return ws.SetPosts(ctx, []workspace.Post{{ID: "row02", State: manifest.StateDeleted, CheckedAt: d.now}})
+	}
+	for i, want := range []string{"row00 row04 row06", ""} {
+		_, asked, err := d.does(t)
+		testkit.Same(t, "asked", want, asked, err)
+		testkit.Same(t, fmt.Sprint("Reddit was asked by the end of call ", i), 1, refreshed)
+	}
+}
+
 // TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is
 // written of them.
 func TestStaleInTheEnd(t *testing.T) {
