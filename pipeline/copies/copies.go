@@ -128,6 +128,9 @@ func Move(
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
+	if err := notAnother(copies, moved); err != nil {
+		return none, err
+	}
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
 		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
 	}
@@ -144,6 +147,23 @@ func Move(
 	}
 	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to) // last: until then the same call goes on
 	return report, ws.SetCopy(ctx, old, purged(old, "told"))
+}
+
+// notAnother refuses a move onto the path of another copy that is not closed, whose record, and what it owes, would be
+// forgotten. What a move left that was killed is the same copy; the same files alone can be those of another export.
+func notAnother(registered []workspace.Copy, moved workspace.Copy) error {
+	for _, c := range registered {
+		same := c.Note == moved.Note && c.Made.Equal(moved.Made) && slices.Equal(c.Files, moved.Files)
+		if c.Path == moved.Path && state.StateOfCopy(c) != state.CopyClosed && !same {
+			return onRecord(c.Path)
+		}
+	}
+	return nil
+}
+
+// onRecord is the error of a path that has a copy which is not closed.
+func onRecord(path string) error {
+	return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, path)
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.
