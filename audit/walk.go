@@ -295,28 +295,28 @@ func (a *audit) inCopies(ctx context.Context, look func(*source)) error {
 		return err
 	}
 	a.compareCopies(list)
-	owing, err := copies.Glance(ctx, a.Workspace)
+	reports, err := copies.Glance(ctx, a.Workspace)
 	if err != nil {
 		return err
 	}
-	for i, c := range list {
+	for owing, c := range state.Reported(reports, list) {
 		left := copies.Leftover(ctx, c)
 		if left != "" {
-			if err := a.inLeftover(ctx, left, owing[i], look); err != nil {
+			if err := a.inLeftover(ctx, left, *owing, look); err != nil {
 				return err
 			}
 		}
 		// Lstat: a link in place of a copy is looked through like a folder, but one that leads nowhere is still there.
 		if _, err := os.Lstat(c.Path); err != nil || c.Format == state.ThirdParty {
 			if left == "" {
-				a.outOfReach(c, owing[i].Owed)
+				a.outOfReach(c, owing.Owed)
 			}
 			continue
 		}
 		a.report.Scope.Copies++
 		a.enter(InCopy, c.Path)
-		if left == "" && owing[i].State != state.CopyGood && owing[i].State != state.CopyClosed {
-			a.stillOpen(owing[i])
+		if left == "" && owing.State != state.CopyGood && owing.State != state.CopyClosed {
+			a.stillOpen(*owing)
 		}
 		missing := map[string]string{}
 		for _, f := range c.Files {

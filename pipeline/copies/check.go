@@ -92,8 +92,7 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range copies {
-		report := &list[i]
+	for report, c := range state.Reported(list, copies) {
 		if c.Format == state.ThirdParty {
 			continue
 		}

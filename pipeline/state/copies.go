@@ -133,12 +133,24 @@ func NoteHeld(ctx context.Context, ws *workspace.Workspace, list []CopyReport, g
 	return err
 }
 
+// Reported yields copies with their reports. The two lists may be of different moments: another command that registers
+// a copy between them moves all behind it, and its own has no report.
+func Reported(list []CopyReport, copies []workspace.Copy) iter.Seq2[*CopyReport, workspace.Copy] {
+	return func(yield func(*CopyReport, workspace.Copy) bool) {
+		for _, c := range copies {
+			i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path })
+			if i >= 0 && !yield(&list[i], c) {
+				return
+			}
+		}
+	}
+}
+
 // unclosed yields the reports of copies that are not closed, each with its copy.
 func unclosed(list []CopyReport, copies []workspace.Copy) iter.Seq2[*CopyReport, workspace.Copy] {
 	return func(yield func(*CopyReport, workspace.Copy) bool) {
-		for _, c := range copies {
-			i := slices.IndexFunc(list, func(r CopyReport) bool { return r.Path == c.Path && r.State != CopyClosed })
-			if i >= 0 && !yield(&list[i], c) {
+		for r, c := range Reported(list, copies) {
+			if r.State != CopyClosed && !yield(r, c) {
 				return
 			}
 		}
