@@ -334,7 +334,10 @@ func (s *stratifier) bestSwap(stock [][][]int, a, from, to int, trials *int) int
 	const least = 1e-9 // a smaller gain is rounding: a swap and its reverse could go on for ever
 	best, most := -1, least
 	for b := range s.kinds {
-		if b == a || len(stock[to][b]) == 0 || *trials >= maxTrials {
+		if *trials >= maxTrials { // also to look at each kind for nothing takes hours where all posts are of different kinds
+			break
+		}
+		if b == a || len(stock[to][b]) == 0 {
 			continue
 		}
 		*trials++
