@@ -163,7 +163,8 @@ func notAnother(registered []workspace.Copy, moved workspace.Copy) error {
 
 // onRecord is the error of a path that has a copy which is not closed.
 func onRecord(path string) error {
-	return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign, path)
+	return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign,
+		path)
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.

@@ -547,8 +547,8 @@ func TestStale(t *testing.T) {
 	testkit.Same(t, "what there is to do", Estimate{Hidden: 1, Stale: 5}, plan, err)
 }
 
-// TestAskedFirst: where Reddit can be asked it is, once, before the first question, however new the rows are, and what is
-// gone by then is not sent. Where nothing is to be sent it is not asked.
+// TestAskedFirst: where Reddit can be asked it is, once, before the first question, however new the rows are, and what
+// is gone by then is not sent. Where nothing is to be sent it is not asked.
 func TestAskedFirst(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	refreshed := 0
