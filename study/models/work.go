@@ -411,9 +411,10 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 			err := safely.Do(func() (err error) {
 				// Only a question that has begun is surely within the limits: one that was not sent leaves room for one
 				// behind the first that they let through.
-				if err = w.before(ctx, todo[i:max(within, i+1)], cost); err == nil {
-					reply, err = w.ask(ctx, a)
+				if err := w.before(ctx, todo[i:max(within, i+1)], cost); err != nil {
+					return err
 				}
+				reply, err = w.ask(ctx, a)
 				return err
 			})
 			w.end(a, reply, cost, began, err)
@@ -571,7 +572,8 @@ func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
 	var kept error // why it was not sent, or not once more
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
 	reply, err := a.Ask(ctx, a.rec, func() error {
-		switch kept = w.keepsBack(ctx, a); {
+		kept = w.keepsBack(ctx, a)
+		switch {
 		case kept != nil:
 		case sent:
 			kept = w.repeat()
