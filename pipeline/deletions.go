@@ -130,10 +130,10 @@ func (r *run) newListed(ctx context.Context) (add []workspace.Tombstone, err err
 	}
 	have := maps.Clone(r.stones) // the lists can have a post twice
 	for _, l := range r.Listed {
-		if lifts[policy.NameTombstone(l.ID, l.Time)] {
+		t := workspace.Tombstone{Tombstone: l.Tombstone, Reason: l.Reason}
+		if isLifted(lifts, t) {
 			continue
 		}
-		t := workspace.Tombstone{Tombstone: l.Tombstone, Reason: l.Reason}
 		settled := func(e state.TombstoneEntry) bool { return settles(e, t) }
 		old, holds := have[t.ID]
 		if old.Reason == policy.CrosspostAuthor && t.Reason != "" && !policy.ByAuthor(t.Reason) {
@@ -156,6 +156,11 @@ func asksMore(old, t workspace.Tombstone) bool {
 		return t.State != old.State || !t.Time.Equal(old.Time)
 	}
 	return t.State == old.State && t.Reason == old.Reason && t.Time.After(old.Time)
+}
+
+// isLifted reports whether a tombstone of a list was lifted, whatever other one its post has since.
+func isLifted(lifts map[policy.NamedTombstone]bool, t workspace.Tombstone) bool {
+	return lifts[policy.NameTombstone(t.ID, t.Time)]
 }
 
 // settles reports whether the post of a tombstone of a list came back after that: by a tombstone that was suspended.
