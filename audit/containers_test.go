@@ -583,16 +583,19 @@ func TestCaptionForms(t *testing.T) {
 		name string
 		body []byte
 	}{
-		"form-encoded":          {"a.txt", []byte("q=" + strings.Join(words, "+") + "&x=1")},
-		"form-encoded in CSV":   {"a.csv", []byte("n,url\n1,https://example.org/s?q=" + strings.Join(words, "+") + "\n")},
-		"hyphens":               {"a.txt", []byte(strings.Join(words, "-"))},
-		"underscores":           {"a.txt", []byte("see " + strings.Join(words, "_") + " there")},
-		"a name":                {strings.Join(words, "-") + ".txt", []byte("hello")},
-		"a name in a zip":       {"a.zip", zipOf(strings.Join(words, "_")+".txt", []byte("hello"))},
-		"capitals":              {"a.txt", []byte(strings.ToUpper(strings.Join(words, "-")))},
-		"zero-width spaces":     {"a.txt", []byte(strings.Join(words, "\u200b"))},
-		"zero-width, in CSV":    {"a.csv", []byte("n,t\n1," + strings.Join(words, "\u200b") + "\n")},
-		"runs of a document":    {"a.docx", zipOf("word/document.xml", []byte("<w:p>"+runs+"</w:p>"))},
+		"form-encoded":        {"a.txt", []byte("q=" + strings.Join(words, "+") + "&x=1")},
+		"form-encoded in CSV": {"a.csv", []byte("n,url\n1,https://example.org/s?q=" + strings.Join(words, "+") + "\n")},
+		"hyphens":             {"a.txt", []byte(strings.Join(words, "-"))},
+		"underscores":         {"a.txt", []byte("see " + strings.Join(words, "_") + " there")},
+		"a name":              {strings.Join(words, "-") + ".txt", []byte("hello")},
+		"a name in a zip":     {"a.zip", zipOf(strings.Join(words, "_")+".txt", []byte("hello"))},
+		"capitals":            {"a.txt", []byte(strings.ToUpper(strings.Join(words, "-")))},
+		"zero-width spaces":   {"a.txt", []byte(strings.Join(words, "\u200b"))},
+		"zero-width, in CSV":  {"a.csv", []byte("n,t\n1," + strings.Join(words, "\u200b") + "\n")},
+		"runs of a document":  {"a.docx", zipOf("word/document.xml", []byte("<w:p>"+runs+"</w:p>"))},
+		"cut by a comma": {"a.csv", []byte("n,t\n1,the caption of a post with more words " +
+			strings.Join(words[:len(words)/2], " ") + "," + strings.Join(words[len(words)/2:], " ") +
+			" and is cut at the comma in it\n")},
 		"a word a column":       {"a.csv", []byte("n," + strings.Join(columns, ",") + "\n7," + strings.Join(words, ",") + "\n")},
 		"a word a column, tabs": {"a.tsv", []byte(strings.Join(columns, "\t") + "\n" + strings.Join(words, "\t") + "\n")},
 	} {

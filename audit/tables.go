@@ -30,7 +30,6 @@ import (
 const (
 	maxColumns  = 10_000     // that are told apart; JSON whose keys are values has more
 	maxLevels   = 200        // of a JSON, each of which has its path in memory
-	maxWord     = 32         // bytes of a cell that may be one word of a text
 	ourDatabase = 0x72687964 // the application id of state.db
 )
 
@@ -457,7 +456,9 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	t := newTable(p)
 	t.typed = false
 	var columns []*column
-	var across *caption.Text[*known] // of the short cells, row by row: a table can have a word of a text in each column
+	// Of the cells, row by row: a table can have a word of a text in each column, and a text without quotes is cut at its
+	// commas.
+	var across *caption.Text[*known]
 	if w.captions() {
 		across = w.gone.captions.NewText()
 	}
@@ -484,7 +485,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 				columns = append(columns, t.column(strconv.Itoa(i+1)))
 			}
 			w.scanValue(t, columns[i], t.rows, strings.TrimSpace(value))
-			if across != nil && len(value) <= maxWord {
+			if across != nil && len(value) <= maxCell {
 				across.Cell(t.rows, unescaped([]byte(value)))
 			}
 		}
