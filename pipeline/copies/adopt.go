@@ -53,7 +53,11 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	}
 	if at >= 0 {
 		was := registered[at]
-		c.Format, c.Made, c.Taken, c.Former, c.Ended = was.Format, was.Made, was.Taken, was.Former, was.Ended
+		c.Format, c.Made, c.Taken, c.Former = was.Format, was.Made, was.Taken, was.Former
+		// What lies at the path of a closed copy can be of the workspace that began anew.
+		if state.StateOfCopy(was) != state.CopyClosed {
+			c.Ended = was.Ended
+		}
 	}
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(name)), Format: c.Format,
 		Files: logFiles(c.Files)}

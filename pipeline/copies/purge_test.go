@@ -883,3 +883,16 @@ func TestUnfinishedCopyElsewhereIsNotForgotten(t *testing.T) {
 		testkit.OK(t, os.Symlink(disk, left)) // so does a link in its place, which is not followed
 	}
 }
+
+// TestEndedRowsOfAClosedCopyAreNotOwed: a copy that is adopted at the path of one that the end closed owes none of the
+// rows of that one, also those that it has again.
+func TestEndedRowsOfAClosedCopyAreNotOwed(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	testkit.OK(t, os.CopyFS(s.dir+"/anew", os.DirFS(s.dir+"/x")))
+	testkit.Same(t, "at the end", state.CopyClosed,
+		find(t, must(End(t.Context(), s.ws, now)), filepath.Join(s.dir, "x")).State)
+	testkit.OK(t, os.RemoveAll(s.dir+"/x"), os.Rename(s.dir+"/anew", s.dir+"/x"))
+	report, err := s.adopt("x")
+	testkit.Same(t, "owed after it was adopted", 0, len(report.Owed), err)
+}
