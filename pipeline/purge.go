@@ -108,7 +108,21 @@ func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
 	out.Summary.Left = r.out.Left
+	if out.Asked && errors.Join(failed, err) == nil && !r.stopping() { // else not all were asked about
+		err = r.noteUnanswered(ctx, len(s.unanswered))
+	}
 	return out, errors.Join(failed, err)
+}
+
+// noteUnanswered notes about how many posts the last job that asked about all got no answer, for whoever reads the status
+// later.
+func (r *run) noteUnanswered(ctx context.Context, n int) error {
+	last, err := state.ReadNote[state.LastRun](ctx, r.Workspace)
+	if err != nil || last.Unverified == n {
+		return err
+	}
+	last.Unverified = n
+	return state.WriteNote(ctx, r.Workspace, last)
 }
 
 // tombstones are those of the posts of the request.

@@ -80,7 +80,7 @@ type MassRemovalNote float64
 type LastRun struct {
 	At         time.Time     `json:"at"` // when it ended
 	Elapsed    time.Duration `json:"elapsed_ns"`
-	Unverified int           `json:"unverified"`
+	Unverified int           `json:"unverified"` // of it, or of a purge that asked later
 	Looks      Looks         `json:"looks"`
 	Calls      calls.Counts  `json:"calls"`
 }
