@@ -328,7 +328,7 @@ func (a *audit) findFormer(ctx context.Context) error {
 	return nil
 }
 
-// takenDown are the digests of images of posts whose tombstone is about the picture, with the posts.
+// takenDown are the digests of images of posts whose removal is about the picture, with the posts.
 func (a *audit) takenDown() map[digest]*evidence {
 	logged := map[manifest.PostID]auditlog.Tombstone{}
 	for _, t := range a.removals.Tombstones {
@@ -349,8 +349,8 @@ func (a *audit) takenDown() map[digest]*evidence {
 			reason = e.kept.Reason
 		case e.Because == "log" && inLog:
 			state, reason = t.State, t.Reason
-		case e.Because != "release":
-			continue // an answer of Reddit alone: the next run gives it a tombstone
+		case e.Because != "release": // an answer of Reddit alone, which the next job that asks makes a tombstone
+			reason = e.Reason
 		}
 		if policy.TakenDown(state, reason) {
 			down[m.is] = e

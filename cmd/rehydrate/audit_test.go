@@ -635,15 +635,16 @@ func TestAuditFindsPlanted(t *testing.T) {
 	long(t)
 	t.Parallel()
 	a := newAudited(t)
-	overdue := func(r audit.Report, v planted) bool {
+	due := func(r audit.Report, v planted, late bool) bool {
 		return slices.ContainsFunc(r.Duties, func(d audit.Duty) bool {
-			return d.Late && string(d.Kind) == v.where && (v.id == "" || slices.Contains(d.Posts, v.id))
+			return d.Late == late && string(d.Kind) == v.where && (v.id == "" || slices.Contains(d.Posts, v.id))
 		})
 	}
+	overdue := func(r audit.Report, v planted) bool { return due(r, v, true) }
 	found := func(r audit.Report, v planted) bool {
 		switch v.kind {
-		case "":
-			return overdue(r, v)
+		case "": // since now: the holder has time
+			return due(r, v, false)
 		case looks:
 			return slices.ContainsFunc(r.Open,
 				func(o audit.Open) bool { return o.ID == v.id && strings.Contains(o.Where, v.where) })

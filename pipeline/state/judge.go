@@ -62,6 +62,8 @@ type Judge struct {
 	Now        time.Time
 	heard      HeardNote             // of audits since the last job
 	removed    RemovedPictures       // nil where only jobs' decisions count, which took them out
+	withheld   RemovedPictures       // of posts whose removal waits
+	told       RemovedPictures       // of those that audits heard are gone
 	shared     map[manifest.Key]bool // whose image came from too many URLs: the policy takes it for a stand-in
 }
 
@@ -97,7 +99,15 @@ func JudgeBy(ctx context.Context, ws *workspace.Workspace, rel *manifest.Release
 }
 
 func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (Judge, error) {
-	j, err := j.Later(ctx, ws, j.Now)
+	withheld, err := Withheld(ctx, ws)
+	if err != nil {
+		return Judge{}, err
+	}
+	j.withheld, err = findComing(ctx, ws, withheld, j.Tombstones)
+	if err != nil {
+		return Judge{}, err
+	}
+	j, err = j.Later(ctx, ws, j.Now)
 	if err != nil {
 		return Judge{}, err
 	}
@@ -108,6 +118,14 @@ func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (Judge, err
 func (j Judge) Later(ctx context.Context, ws *workspace.Workspace, now time.Time) (_ Judge, err error) {
 	j.Now = now
 	j.heard, err = ReadNote[HeardNote](ctx, ws)
+	if err != nil {
+		return j, err
+	}
+	heard, err := Heard(ctx, ws)
+	if err != nil {
+		return j, err
+	}
+	j.told, err = findComing(ctx, ws, heard, j.Tombstones)
 	return j, err
 }
 
@@ -248,9 +266,13 @@ func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
 	if res.Outcome != Candidate {
 		return res
 	}
-	if f := j.removed.Refuses(j.Policy, rec.ID, *rec.Image); f != nil {
-		res.Outcome, res.Reason, res.Detail = f.Outcome, f.Reason, f.Detail
-	} else if !Admits(j.Policy, *rec.Image) {
+	for _, pictures := range []RemovedPictures{j.removed, j.withheld, j.told} {
+		if f := pictures.Refuses(j.Policy, rec.ID, *rec.Image); f != nil {
+			res.Outcome, res.Reason, res.Detail = f.Outcome, f.Reason, f.Detail
+			return res
+		}
+	}
+	if !Admits(j.Policy, *rec.Image) {
 		res.Outcome, res.Reason, res.Detail = manifest.Refused, ReasonStricter, ""
 	}
 	return res

@@ -243,15 +243,46 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	return heard, nil
 }
 
-// MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset and those of Heard.
+// MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset, those of Heard, and
+// those of other posts that show the same picture as one of these that is to be taken down.
 func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {
 	hidden, err := MustLeaveDataset(ctx, ws, stones, p)
 	if err != nil {
 		return GoneSet{}, err
 	}
 	heard, err := Heard(ctx, ws)
+	if err != nil {
+		return GoneSet{}, err
+	}
 	hidden.add(heard)
-	return hidden, err
+	pictures, err := findComing(ctx, ws, hidden, stones)
+	if err != nil || len(pictures) == 0 {
+		return hidden, err
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Digests: pictures.Digests()}) {
+		if err != nil {
+			return GoneSet{}, err
+		}
+		if f := pictures.Refuses(p, rec.ID, *rec.Image); f != nil && !hidden.HasRow(rec.Key.String()) {
+			hidden.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, f.Reason}
+		}
+	}
+	return hidden, nil
+}
+
+// findComing finds the pictures of posts that are gone and have none of the tombstones yet: a job that asks, or the
+// confirmation, gives them one. Until then their pictures are nobody's to see under the id of another post.
+func findComing(ctx context.Context, ws *workspace.Workspace, gone GoneSet, stones Holding) (RemovedPictures, error) {
+	coming := Holding{}
+	for id, g := range gone.Posts {
+		if !stones.Has(id) && policy.TakenDown(g.State, g.Reason) {
+			coming[id] = workspace.Tombstone{Reason: g.Reason, Tombstone: manifest.Tombstone{ID: id, State: g.State}}
+		}
+	}
+	if len(coming) == 0 {
+		return nil, nil
+	}
+	return FindRemovedPictures(ctx, ws, coming)
 }
 
 // MustHideNow is MustHide by the workspace's own tombstones and the policy of its last run.
