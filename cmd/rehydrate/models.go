@@ -241,7 +241,9 @@ func (c *command) underRelease(ctx context.Context, f *modelFlags, work *models.
 		*j, err = state.JudgeBy(ctx, ws, config.Release, config.Tombstones, config.Policy, j.Now)
 		return err
 	}
-	work.Refresh = func(ctx context.Context, ws *workspace.Workspace) error { return c.recheck(ctx, ws, config, f) }
+	work.Refresh = func(ctx context.Context, ws *workspace.Workspace) (int, error) {
+		return c.recheck(ctx, ws, config, f)
+	}
 	return nil
 }
 
@@ -266,20 +268,21 @@ func (f *modelFlags) host() string {
 	return to.Hostname()
 }
 
-// recheck asks Reddit about all posts again, and takes out what is gone, as rehydrate recheck does.
+// recheck asks Reddit about all posts again, and takes out what is gone, as rehydrate recheck does. It returns
+// about how many there was no answer.
 func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config pipeline.Config,
-	f *modelFlags) (err error) {
+	f *modelFlags) (unverified int, err error) {
 	config.Reddit, err = f.client(c, f.approval, config.Policy, c.getenv, config.Progress)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	config.Workspace = ws
 	if err := keepFilters(ctx, ws, &config); err != nil {
-		return err
+		return 0, err
 	}
-	_, err = pipeline.Recheck(ctx, config)
+	sum, err := pipeline.Recheck(ctx, config)
 	c.console.Done()
-	return err
+	return sum.Unverified, err
 }
 
 // A modelJob makes the questions of classify or moderate, and reads the answers.
@@ -339,8 +342,8 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	}
 	return c.answerHolds(name, modelAnswer{report, done.Hidden, done.Asked, done.Known, done.Left, done.Limit, done.Raise,
 		done.Passed, done.Contradicting, done.Cost, done.Total,
-		failed, out, f.thirdParty},
-		failed == 0 && done.Limit == "", exitRetry)
+		failed, done.Unverified, out, f.thirdParty},
+		failed == 0 && done.Limit == "" && done.Unverified == 0, exitRetry)
 }
 
 // A modelAnswer is what classify and moderate print.
@@ -357,6 +360,7 @@ type modelAnswer struct {
 	Spent  float64 `json:"spent"`
 	Total  float64 `json:"spent_by_all"`
 	Failed int     `json:"failed"`
+	Unsure int     `json:"unverified,omitempty"` // posts that Reddit gave no answer about
 	Folder string  `json:"folder,omitempty"`
 	To     string  `json:"third_party,omitempty"`
 }

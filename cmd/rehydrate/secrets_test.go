@@ -110,7 +110,7 @@ func allCommands() []*cobra.Command {
 // A canaryCase is one command line in one kind of trouble.
 type canaryCase struct {
 	command, trouble string
-	// after the command; SECRET, WS (after a run), NEW (no workspace yet), RELEASE, DIR and ASKS stand for theirs
+	// after the command; SECRET, WS (after a run), NEW (no workspace yet), RELEASE, DIR, ASKS and REDDIT stand for theirs
 	args string
 	arm  func(h *haunted) // brings the trouble about; may be nil
 	code int
@@ -167,7 +167,7 @@ var canaryCases = []canaryCase{
 	{"moderate", "403", "-w WS --endpoint MODEL --model m -o DIR/answers",
 		haunt(403, `{"error":{"message":"bad key KEY"}}`), exitRejected, "403"},
 	{"moderate", "a refusal of a third party",
-		"-w WS --release RELEASE --third-party X --note why --endpoint MODEL --model m --guard -o DIR/answers",
+		"-w WS --release RELEASE REDDIT --third-party X --note why --endpoint MODEL --model m --guard -o DIR/answers",
 		haunt(400, `{"error":{"message":"not with KEY","code":"content_policy_violation"}}`), exitDone, "refused"},
 	{"select", "a secret for a dump", "SECRET --subreddit memes -o DIR/found", nil, exitUsage, "[redacted]"},
 	{"cluster", "a secret for a command", "SECRET", nil, exitUsage, "[redacted]"},
@@ -408,11 +408,14 @@ func (h *haunted) do(args ...string) finished {
 		"RELEASE", h.release, "DIR", h.dir)
 	var line []string
 	for _, arg := range args {
-		if arg == "ASKS" {
+		switch arg {
+		case "ASKS":
 			line = slices.Concat(line, []string{h.release, "-w", h.workspace, "--approval", "TEST-1"}, h.reddit())
-			continue
+		case "REDDIT":
+			line = slices.Concat(line, []string{"--approval", "TEST-1"}, h.reddit())
+		default:
+			line = append(line, words.Replace(arg))
 		}
-		line = append(line, words.Replace(arg))
 	}
 	p := h.process
 	p.args, p.stdout, p.stderr = line, &stdout, &stderr

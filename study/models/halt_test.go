@@ -176,7 +176,10 @@ func TestLimitAfterRefresh(t *testing.T) {
 		d.mu.Unlock()
 		return endpoint.Reply{Outcome: endpoint.OK, Text: "said"}, nil
 	}
-	d.Refresh = func(_ context.Context, ws *workspace.Workspace) error { seen(t, ws, 24, d.now); return nil }
+	d.Refresh = func(_ context.Context, ws *workspace.Workspace) (int, error) {
+		seen(t, ws, 24, d.now)
+		return 0, nil
+	}
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row00 row02 row04 row06 row08", asked, err)
 	testkit.Same(t, "left", 7, done.Left)

@@ -103,9 +103,9 @@ type Work struct {
 	// Questions makes the questions, given the rows of the split Examples that may be sent. It is called again when
 	// rows may have gone.
 	Questions func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error)
-	// Refresh asks Reddit about the posts again, with the workspace open for writing. It is called before the first
-	// question, and when rows have become too old. nil makes rows that were seen live too long ago an error, *Stale.
-	Refresh func(context.Context, *workspace.Workspace) error
+	// Refresh asks Reddit about the posts again, with the workspace open for writing, and says of how many it got no
+	// answer. It is called before the first question, and when rows have become too old. nil makes rows that were seen live too long ago an error, *Stale.
+	Refresh func(context.Context, *workspace.Workspace) (unverified int, err error)
 	// Rules changes what the last run judged by into what holds now; nil changes nothing.
 	Rules  func(context.Context, *workspace.Workspace, *state.Judge) error
 	Access func(now time.Time) error // says whether rows may be used at a time; nil if no grant is needed
@@ -116,9 +116,10 @@ type Work struct {
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
 
-	refreshed bool          // Refresh was called, by this call of Do
-	came      chan struct{} // has a value when an answer waits to be stored
-	full      chan struct{} // has one when enough answers do
+	refreshed  bool          // Refresh was called, by this call of Do
+	unverified int           // posts that got no answer then, the most of all times
+	came       chan struct{} // has a value when an answer waits to be stored
+	full       chan struct{} // has one when enough answers do
 
 	telling sync.Mutex      // of Before, and guards what follows
 	told    map[string]bool // rows for which Before was called, by this call of Do
@@ -168,7 +169,9 @@ type Done struct {
 	Questions []Question
 	Rows      []workspace.Record // that are asked about, in manifest order
 	Hidden    int                // rows that are gone or held back since the last job: they are not asked about
-	Asked     int                // questions that were asked now
+	// posts that Reddit gave no answer about before their rows were sent, if they were seen live shortly before
+	Unverified int
+	Asked      int // questions that were asked now
 	// of those, the answers whose counts of tokens contradict each other: the larger ones hold
 	Contradicting int
 	Known         int // that had been answered before
@@ -227,7 +230,7 @@ type Conclusion func(context.Context, *workspace.Workspace, *Done) error
 func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.requests, w.reserved, w.dearest = 0, 0, 0
-	w.told, w.ahead, w.refreshed = map[string]bool{}, 1, false
+	w.told, w.ahead, w.refreshed, w.unverified = map[string]bool{}, 1, false, 0
 	w.came, w.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.Begin != nil {
 		if err := w.write(ctx, w.Begin); err != nil {
@@ -260,8 +263,8 @@ func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	}
 }
 
-// fresh is the plan of rows that may be sent. Reddit is asked once where some may not, and before any is sent: what was
-// deleted since the last job goes to nobody, however short ago that job was.
+// fresh is the plan of rows that may be sent. Reddit is asked once where some may not, and before any is sent: what it
+// says was deleted since the last job goes to nobody, however short ago that job was.
 func (w *Work) fresh(ctx context.Context) (*plan, error) {
 	for refreshed := false; ; refreshed = true {
 		var p *plan
@@ -279,7 +282,12 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 		case w.Refresh == nil || refreshed:
 			return nil, &Stale{p.stale}
 		}
-		if err := w.write(ctx, w.Refresh); err != nil {
+		err = w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error {
+			unverified, err := w.Refresh(ctx, ws)
+			w.unverified = max(w.unverified, unverified)
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("ask Reddit again before rows are sent: %w", err)
 		}
 		w.refreshed = true
@@ -305,7 +313,7 @@ func (w *Work) conclude(ctx context.Context, known int, conclude Conclusion) (*D
 		}
 		done = &p.Done
 		done.Asked, done.Known, done.Cost = w.progress.Asked, known, w.progress.Cost
-		done.Limit, done.Raise = limit, raise
+		done.Limit, done.Raise, done.Unverified = limit, raise, w.unverified
 		done.Total, done.Passed, done.Contradicting = w.spent, w.passed(), w.progress.Contradicting
 		if limit != "" {
 			done.Left = w.progress.Total - w.progress.Asked

@@ -467,7 +467,7 @@ func TestEnds(t *testing.T) {
 		}, "", trouble},
 		{"Reddit that cannot be asked", func(d *desk) {
 			d.now = noon.Add(49 * time.Hour)
-			d.Refresh = func(context.Context, *workspace.Workspace) error { return trouble }
+			d.Refresh = func(context.Context, *workspace.Workspace) (int, error) { return 0, trouble }
 		}, "", trouble},
 		{"disclosure that cannot be recorded", func(d *desk) {
 			d.Before = func(context.Context, *workspace.Workspace, []string) error { return trouble }
@@ -523,14 +523,14 @@ func TestStale(t *testing.T) {
 		!slices.Equal(d.asked, []string{"row00", "row02", "row04"}) {
 		t.Errorf("without a way to ask Reddit: %q, error %v", d.asked, err)
 	}
-	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) error {
+	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) (int, error) {
 		refreshed++
 		seen(t, ws, 12, d.now)
 		if refreshed == 1 {
-			return ws.SetPosts(ctx, []workspace.Post{{ID: "row08", State: manifest.StateRemoved, CheckedAt: d.now,
+			return 0, ws.SetPosts(ctx, []workspace.Post{{ID: "row08", State: manifest.StateRemoved, CheckedAt: d.now,
 				Withheld: true}})
 		}
-		return nil
+		return 0, nil
 	}
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row06 row10", asked, err)
@@ -538,7 +538,8 @@ func TestStale(t *testing.T) {
 	plan, err := d.Plan(t.Context())
 	testkit.Same(t, "what there is to do", Estimate{Rows: 5, Hidden: 1, Known: 5}, plan, err)
 	later(49 * time.Hour)
-	d.Refresh = func(context.Context, *workspace.Workspace) error { refreshed++; return nil } // Reddit gives no answer
+	// Reddit gives no answer.
+	d.Refresh = func(context.Context, *workspace.Workspace) (int, error) { refreshed++; return 5, nil }
 	_, asked, err = d.does(t)
 	if _, ok := errors.AsType[*Stale](err); !ok || asked != "" || refreshed != 2 {
 		t.Errorf("Reddit gave no answer: %q, error %v, refreshed %d times", asked, err, refreshed)
@@ -552,13 +553,14 @@ func TestStale(t *testing.T) {
 func TestAskedFirst(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	refreshed := 0
-	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) error {
+	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) (int, error) {
 		refreshed++
-		return ws.SetPosts(ctx, []workspace.Post{{ID: "row02", State: manifest.StateDeleted, CheckedAt: d.now}})
+		return 3, ws.SetPosts(ctx, []workspace.Post{{ID: "row02", State: manifest.StateDeleted, CheckedAt: d.now}})
 	}
 	for i, want := range []string{"row00 row04 row06", ""} {
-		_, asked, err := d.does(t)
+		done, asked, err := d.does(t)
 		testkit.Same(t, "asked", want, asked, err)
+		testkit.Same(t, "posts without an answer", 3*(1-i), done.Unverified)
 		testkit.Same(t, fmt.Sprint("Reddit was asked by the end of call ", i), 1, refreshed)
 	}
 }
@@ -580,7 +582,7 @@ func TestStaleInTheEnd(t *testing.T) {
 		t.Errorf("without a way to ask Reddit: %q, error %v", asked, err)
 	}
 	d.now, d.task = noon, "again"
-	d.Refresh = func(_ context.Context, ws *workspace.Workspace) error { seen(t, ws, 8, d.now); return nil }
+	d.Refresh = func(_ context.Context, ws *workspace.Workspace) (int, error) { seen(t, ws, 8, d.now); return 0, nil }
 	done, asked, err := d.does(t)
 	testkit.Same(t, "asked", "row00 row02 row04 row06", asked, err)
 	testkit.Same(t, "rows, questions and answers", [3]int{4, 1, 4},
@@ -619,7 +621,7 @@ func TestStaleExamples(t *testing.T) {
 	w, model := at.job(t, "examples", nil)
 	later := noon.Add(49 * time.Hour)
 	w.Now = func() time.Time { return later }
-	w.Refresh = func(_ context.Context, ws *workspace.Workspace) error { seen(t, ws, 4, later); return nil }
+	w.Refresh = func(_ context.Context, ws *workspace.Workspace) (int, error) { seen(t, ws, 4, later); return 0, nil }
 	_, err := w.Do(t.Context(), nil)
 	testkit.Same(t, "asked", 2, len(model.Requests()), err)
 }
