@@ -182,6 +182,9 @@ func (c *command) inModelsWorkspace(ctx context.Context, f *modelFlags,
 		return rejected(fmt.Errorf("the release of this workspace, %q, wants a grant, and no row is handed out without one", b.Release),
 			"name the release, whose policy and grant say whether rows may be used: --release RELEASE")
 	}
+	if state.IsRehearsal(b.Release) && len(f.connectTo) == 0 {
+		work.Refresh = nil // Reddit knows nothing of made-up posts
+	}
 	work.Split, err = f.splitOf(b)
 	if err != nil {
 		return err
