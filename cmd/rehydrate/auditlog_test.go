@@ -236,7 +236,7 @@ func TestAuditIsRecorded(t *testing.T) {
 }
 
 // TestLogOfACommandAtWork: records that follow a checkpoint are those of a command that is at work or was killed, where
-// they are records and have the next numbers.
+// they are records and have the next numbers. Of the last the end can be missing.
 func TestLogOfACommandAtWork(t *testing.T) {
 	t.Parallel()
 	posts := fewPosts(3)
@@ -251,15 +251,23 @@ func TestLogOfACommandAtWork(t *testing.T) {
 	check(t, err)
 	added := bytes.Count(records, []byte("\n")) - bytes.Count(before, []byte("\n"))
 	put := func(text string) { s.write(filepath.Join(earlier, "records.jsonl"), text) }
-	put(string(records))
-	log := printed[auditlog.FolderReport](s, exitDone, "audit", "--log", earlier)
-	testkit.Same(t, "records that the checkpoint does not cover", added, log.Behind)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(records), "\n"), "\n")
+	last := lines[len(lines)-1]
+	for _, missing := range []int{0, 1, 2, len(last) / 2, len(last)} { // at the end, with the line end
+		put(string(records[:len(records)-missing]))
+		log := printed[auditlog.FolderReport](s, exitDone, "audit", "--log", earlier)
+		testkit.Same(t, fmt.Sprintf("records that the checkpoint does not cover, %d bytes missing", missing), added,
+			log.Behind)
+	}
+	next := fmt.Sprintf(`{"seq":%d,"time":"`, len(lines))
 	for what, text := range map[string]string{
-		"one that is no record":    string(records) + "{}\n",
-		"one that is cut off":      strings.TrimSuffix(string(records), "}\n"),
-		"one twice":                string(records) + lines[len(lines)-1] + "\n",
-		"one that follows no more": string(before) + lines[len(lines)-1] + "\n",
+		"one that is no record":           string(records) + "{}\n",
+		"one that ends too early":         string(records) + next + "\n",
+		"one twice":                       string(records) + last + "\n",
+		"one that follows no more":        string(before) + last + "\n",
+		"the beginning of one no more":    string(before) + last[:len(last)/2],
+		"the beginning of no record":      string(records) + "{}",
+		"a beginning longer than records": string(records) + next + strings.Repeat("0", 64<<10),
 	} {
 		put(text)
 		log := printed[auditlog.FolderReport](s, exitFound, "audit", "--log", earlier)
