@@ -183,7 +183,7 @@ func copyProblem(err error, there string) error {
 	case errors.Is(err, copies.ErrCopyThere):
 		hint = there
 	case errors.Is(err, copies.ErrForeign):
-		hint = "move it to a folder that is in no other copy and not in the workspace"
+		hint = "move it to a folder that is in no other copy and not in the workspace, and name that one"
 	case errors.Is(err, copies.ErrNotCopy):
 		hint = "name the folder that has the files as they were exported"
 	default:

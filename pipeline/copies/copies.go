@@ -128,8 +128,15 @@ func Move(
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
-	if err := notAnother(copies, moved); err != nil {
-		return none, err
+	for _, c := range copies {
+		switch {
+		case c.Path != to || state.StateOfCopy(c) == state.CopyClosed:
+		case c.Note == old.Note && c.Format == old.Format && c.Made.Equal(old.Made):
+			// A move that was killed left it. A purge may have taken rows out of it since.
+			moved = c
+		default: // its record, and what it owes, would be forgotten
+			return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
+		}
 	}
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
 		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
@@ -147,24 +154,6 @@ func Move(
 	}
 	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to) // last: until then the same call goes on
 	return report, ws.SetCopy(ctx, old, purged(old, "told"))
-}
-
-// notAnother refuses a move onto the path of another copy that is not closed, whose record, and what it owes, would be
-// forgotten. What a move left that was killed is the same copy; the same files alone can be those of another export.
-func notAnother(registered []workspace.Copy, moved workspace.Copy) error {
-	for _, c := range registered {
-		same := c.Note == moved.Note && c.Made.Equal(moved.Made) && slices.Equal(c.Files, moved.Files)
-		if c.Path == moved.Path && state.StateOfCopy(c) != state.CopyClosed && !same {
-			return onRecord(c.Path)
-		}
-	}
-	return nil
-}
-
-// onRecord is the error of a path that has a copy which is not closed.
-func onRecord(path string) error {
-	return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)", ErrForeign,
-		path)
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.

@@ -114,7 +114,8 @@ func checkRegister(ctx context.Context, ws *workspace.Workspace, to string) erro
 	}
 	for _, c := range copies {
 		if c.Path == to && state.StateOfCopy(c) != state.CopyClosed && Leftover(ctx, c) == "" {
-			return onRecord(to)
+			return fmt.Errorf("%w: one is on record at %s; say first what became of it (--returned, --destroyed)",
+				ErrForeign, to)
 		}
 	}
 	return apart(ws, copies, to)

@@ -43,6 +43,25 @@ func TestMove(t *testing.T) {
 	testkit.Same(t, "the log", state.SHA256([]byte(to)), log[len(log)-1].Path)
 }
 
+// TestMoveKilledThenPurged: where a move was killed and a purge took rows out of the copy at its new place, the same
+// call still goes on, and what was noted of the new place stays.
+func TestMoveKilledThenPurged(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	before := s.record("x")
+	from, to := before.Path, filepath.Join(s.dir, "y")
+	testkit.OK(t, os.Rename(from, to))
+	must(Move(t.Context(), s.ws, from, to, now))
+	testkit.OK(t, s.ws.SetCopy(t.Context(), before))
+	s.purge("y", s.gone("few001"))
+	purged := s.record("y")
+	report, err := Move(t.Context(), s.ws, from, to, now)
+	testkit.Same(t, "the new place", state.CopyGood, report.State, err)
+	testkit.Same(t, "on record", fmt.Sprint(purged.Files, purged.Rows, purged.Taken),
+		fmt.Sprint(s.record("y").Files, s.record("y").Rows, s.record("y").Taken))
+	testkit.Same(t, "the old place", state.CopyClosed, state.StateOfCopy(s.record("x")))
+}
+
 // TestLostCopyIsClosedByWord: a copy that only the log knows, because state.db is from a backup, is closed by the
 // operator's word when it is not there.
 func TestLostCopyIsClosedByWord(t *testing.T) {
