@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -89,17 +90,14 @@ func Work(ctx context.Context, j Job) (Sidecar, error) {
 	// Two copies of a shard at once write two files, each whole.
 	part := partPrefix + fmt.Sprintf("%05d-%x", j.Shard, random)
 	made, err := workspace.WriteFile(ctx, files, name, part,
-		func(out io.Writer) error { return w.readAll(ctx, out, &want) },
-		func(f io.ReaderAt, made workspace.File) error {
-			_, now, err := readPlan(dir)
-			if err == nil && now != digest {
-				err = ErrOtherPlan
-			}
-			if err == nil {
-				err = w.stillListed()
+		func(out io.Writer) error {
+			err := w.readAll(ctx, out, &want)
+			if errors.As(err, new(*away)) { // what was taken out of the list was erased
+				err = cmp.Or(w.stillListed(digest), err)
 			}
 			return err
-		})
+		},
+		func(io.ReaderAt, workspace.File) error { return w.stillListed(digest) })
 	if err != nil {
 		return Sidecar{}, fmt.Errorf("read shard %d of %d: %w", j.Shard, j.Shards, err)
 	}
@@ -148,9 +146,16 @@ func (w *worker) mended(have Sidecar) (bool, error) {
 	return false, nil
 }
 
-// stillListed fails where an item was taken out of the list while it was read: its text must not stay. A post can stay
-// that lost one of its images.
-func (w *worker) stillListed() error {
+// stillListed fails where the plan is no longer that of a digest, or an item was taken out of the list while it was
+// read: its text must not stay. A post can stay that lost one of its images.
+func (w *worker) stillListed(plan string) error {
+	_, now, err := readPlan(w.dir)
+	if err != nil {
+		return err
+	}
+	if now != plan {
+		return ErrOtherPlan
+	}
 	for key, err := range readLines[manifest.Key](w.dir, workName(w.Shard)) {
 		if err != nil {
 			return err
@@ -288,8 +293,17 @@ func (w *worker) isAway() error {
 	if !state.TooManyMissing(n, w.items) {
 		return damagedFile()
 	}
-	return fmt.Errorf("%d or more of the %d image files of the shard are not there: is the disk mounted that holds images/? "+
-		"If they are lost, rehydrate cluster split has them again", n, w.items)
+	return &away{n, w.items}
+}
+
+// away is the error of a shard that does not see so many of its images that their disk must be away.
+type away struct{ missing, items int }
+
+func (e *away) Error() string {
+	return fmt.Sprintf("%d or more of the %d "+
+		"image files of the shard are not there: is the disk mounted that holds images/? "+
+		"If posts were just removed, start it again. If the files are lost, rehydrate cluster split has them again",
+		e.missing, e.items)
 }
 
 func damagedFile() *policy.Fault {

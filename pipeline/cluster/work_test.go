@@ -282,6 +282,17 @@ func TestWorkFails(t *testing.T) {
 				put(f.T, f.ws.Dir(), workName(0), lines(f.T, Item{ID: "few001"}, Item{ID: "few002"}, Item{ID: "few003"}))
 			}
 		}, "images that it was reading have gone", nil},
+		{"so many that go meanwhile that their disk could be away", func(f *fleet, j *Job) {
+			items, err := os.ReadFile(filepath.Join(f.ws.Dir(), state.ShardsDir, workName(0)))
+			testkit.OK(f, err)
+			last := slices.Collect(bytes.Lines(items))[3]
+			put(f.T, f.ws.Dir(), workName(0), string(items)+string(last)) // three can be away
+			j.Workers = 1
+			f.engine.during = func() {
+				testkit.OK(f, os.RemoveAll(filepath.Join(f.ws.Dir(), state.ImagesDir)))
+				put(f.T, f.ws.Dir(), workName(0), lines(f.T, Item{ID: "few001"}))
+			}
+		}, "images that it was reading have gone", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFleet(t, 1)
