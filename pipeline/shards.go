@@ -56,7 +56,7 @@ func Merge(ctx context.Context, c Config) (state.Summary, error) {
 	}
 	r.made = engineProvenance(engine, r.Policy, r.Version)
 	return r.doAsking(ctx, r.load, func(ctx context.Context, s *asker) error {
-		if err := r.storeResults(ctx, shards); err != nil {
+		if err := r.storeResults(ctx, shards, state.ReadingFingerprint(engine.Fingerprint(), r.Policy)); err != nil {
 			return err
 		}
 		if err := r.askAndDraft(ctx, s); err != nil {
@@ -95,8 +95,8 @@ func (r *run) askAndDraft(ctx context.Context, s *asker) error {
 // batch is how many readings one transaction stores: each costs the disk a sync.
 const batch = 200
 
-// storeResults stores what the shards read.
-func (r *run) storeResults(ctx context.Context, shards int) error {
+// storeResults stores what the shards read, whose readings have this fingerprint.
+func (r *run) storeResults(ctx context.Context, shards int, fingerprint string) error {
 	r.Progress.stage("collect the shards")
 	keepTexts, err := r.Workspace.Rereading(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *run) storeResults(ctx context.Context, shards int) error {
 			if err != nil {
 				return err
 			}
-			fresh, err := g.storeResult(ctx, result)
+			fresh, err := g.storeResult(ctx, result, fingerprint)
 			if err != nil {
 				return err
 			}
@@ -129,7 +129,8 @@ func (r *run) storeResults(ctx context.Context, shards int) error {
 }
 
 // storeResult returns the reading to store of one result, if its image is still here.
-func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]workspace.NewReading, error) {
+func (g *gatherer) storeResult(ctx context.Context, result cluster.Result, fingerprint string) (
+	[]workspace.NewReading, error) {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: []manifest.PostID{result.ID}}) {
 		if err != nil {
 			return nil, err
@@ -138,7 +139,7 @@ func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]wo
 		case rec.Key != result.Key() || rec.Image == nil || rec.Image.SHA256 != result.Stored.SHA256:
 			continue
 		case result.Fault != nil:
-			return nil, g.storeFault(ctx, rec, *result.Fault)
+			return g.storeFault(ctx, rec, *result.Fault, fingerprint)
 		case rec.Image.HashKind != result.Stored.HashKind:
 			if err := g.Workspace.SetHash(ctx, rec.Key, result.Stored); err != nil {
 				return nil, err
@@ -151,21 +152,30 @@ func (g *gatherer) storeResult(ctx context.Context, result cluster.Result) ([]wo
 }
 
 // storeFault refuses an image that a shard could not read. Whether its file is damaged this process finds out itself: a
-// worker may see another disk, and the dataset may have the bytes.
-func (g *gatherer) storeFault(ctx context.Context, rec workspace.Record, t workspace.Trouble) error {
+// worker may see another disk, and the dataset may have the bytes. The reading of another engine is then none: the
+// dataset says which engine read its texts. The next run reads the image.
+func (g *gatherer) storeFault(ctx context.Context, rec workspace.Record, t workspace.Trouble, fingerprint string) (
+	[]workspace.NewReading, error) {
 	fault := &policy.Fault{Outcome: t.Outcome, Reason: t.Reason, Detail: t.Detail}
 	if t.Reason == state.ReasonDamaged {
 		_, _, err := g.load(ctx, rec)
 		if err == nil {
 			g.Log.Warn("a shard could not read an image whose file is whole here: the next run reads it", "id", rec.ID,
 				"image", rec.Key.Image)
-			return nil
+			if rec.Reading == nil || rec.Reading.Fingerprint == fingerprint {
+				return nil, nil
+			}
+			return []workspace.NewReading{g.newReading(rec, workspace.Reading{ImageSHA256: rec.Image.SHA256,
+				Failed: &workspace.Trouble{Outcome: manifest.Pending, Reason: reasonNotRead}})}, nil
 		}
 		var own bool
 		fault, own = errors.AsType[*policy.Fault](err)
 		if !own {
-			return err
+			return nil, err
 		}
 	}
-	return g.refuse(ctx, rec, fault)
+	return nil, g.refuse(ctx, rec, fault)
 }
+
+// reasonNotRead is why an image waits that a shard did not see.
+const reasonNotRead manifest.Reason = "not_read"
