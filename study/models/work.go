@@ -104,7 +104,8 @@ type Work struct {
 	// rows may have gone.
 	Questions func(ctx context.Context, ws *workspace.Workspace, examples []workspace.Record) ([]Question, error)
 	// Refresh asks Reddit about the posts again, with the workspace open for writing, and says of how many it got no
-	// answer. It is called before the first question, and when rows have become too old. nil makes rows that were seen live too long ago an error, *Stale.
+	// answer. It is called before the first question, and when rows have become too old. nil makes rows that were seen
+	// live too long ago an error, *Stale.
 	Refresh func(context.Context, *workspace.Workspace) (unverified int, err error)
 	// Rules changes what the last run judged by into what holds now; nil changes nothing.
 	Rules  func(context.Context, *workspace.Workspace, *state.Judge) error
