@@ -95,8 +95,8 @@ func TestRowsThatThePolicyRefuses(t *testing.T) {
 	}
 }
 
-// TestRemovalThatWasCutOff: a file of the dataset or of a copy that a removal has written, and not put on record yet, is
-// the one on record. Another one is not.
+// TestRemovalThatWasCutOff: a file of the dataset or of a copy that a removal has written, and not put on record yet,
+// is the one on record. Another one is not.
 func TestRemovalThatWasCutOff(t *testing.T) {
 	w := newWorld(t, false, false)
 	const name, in = "README.md", "dataset/README.md"

@@ -14,7 +14,8 @@ import (
 )
 
 // TestOwnListsMayNamePosts lays lists of this program beside the workspace, as they are and packed, and under a
-// temporary name into one whose last run was killed: removed posts stand there by right, and anything else in them is found.
+// temporary name into one whose last run was killed: removed posts stand there by right, and anything else in them is
+// found.
 func TestOwnListsMayNamePosts(t *testing.T) {
 	w := newWorld(t, false, false)
 	log, err := os.ReadFile(filepath.Join(w.ws, "audit", "records.jsonl"))

@@ -90,7 +90,8 @@ func TestHeadline(t *testing.T) {
 				"could not be recognised. According to the workspace's tombstones and log and, for 1 post, " +
 				"the release's tombstones."},
 		{"nothing known", Report{Verdict: Pass, Posts: []*AuditedPost{{ID: "p2"}}},
-			"No post of this dataset is known to be removed; looked at 0 files. No source says of any post that it was removed."},
+			"No post of this dataset is known to be removed; looked at 0 files. " +
+				"No source says of any post that it was removed."},
 	} {
 		testkit.Same(t, tt.name, tt.want, strings.Join(tt.r.Headline(), " "))
 	}

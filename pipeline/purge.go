@@ -114,8 +114,8 @@ func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
 	return out, errors.Join(failed, err)
 }
 
-// noteUnanswered notes about how many posts the last job that asked about all got no answer, for whoever reads the status
-// later.
+// noteUnanswered notes about how many posts the last job that asked about all got no answer, for whoever reads the
+// status later.
 func (r *run) noteUnanswered(ctx context.Context, n int) error {
 	last, err := state.ReadNote[state.LastRun](ctx, r.Workspace)
 	if err != nil || last.Unverified == n {

@@ -327,7 +327,8 @@ type CopySet struct {
 }
 
 // In returns the rows that one copy must lose: also those in which it holds a picture that its entry has no more, which
-// was removed from its post or is that of a post that was taken down; and those that it had when the workspace was ended.
+// was removed from its post or is that of a post that was taken down; and those that it had when the workspace was
+// ended.
 func (s CopySet) In(c workspace.Copy) GoneSet {
 	gone := newGoneSet()
 	gone.add(s.GoneSet)

@@ -468,8 +468,8 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events, r.again)...)
 }
 
-// sayAgain finds what holds of removals and copies that an older log, and the records that wait behind it, say otherwise:
-// the records of it were lost, and no job would write them again.
+// sayAgain finds what holds of removals and copies that an older log, and the records that wait behind it, say
+// otherwise: the records of it were lost, and no job would write them again.
 func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored) error {
 	queue, err := readQueue(ctx, w.db, r.from, -1)
 	if err != nil {

@@ -316,7 +316,8 @@ func put(t *testing.T, from, to string) {
 }
 
 // TestOlderStateTakesTombstonesFromTheLog puts parts of a workspace back from a backup. The next writer notes it, loses
-// no record that is there, and takes the tombstones over that the log knows, and into the log those that state.db knows.
+// no record that is there, and takes the tombstones over that the log knows, and into the log those that state.db
+// knows.
 func TestOlderStateTakesTombstonesFromTheLog(t *testing.T) {
 	buried := []Tombstone{stone("a001", manifest.StateDeleted, "author", 1),
 		stone("a000", manifest.StateRemoved, "moderator", 1)}
