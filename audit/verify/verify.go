@@ -15,6 +15,7 @@ import (
 
 	"rehydrate/internal/durable"
 	"rehydrate/internal/fileversion"
+	"rehydrate/internal/page"
 	"rehydrate/internal/printable"
 	"rehydrate/internal/sqlitefile"
 	"rehydrate/manifest"
@@ -488,8 +489,15 @@ func (v *verification) records(ctx context.Context, ws *workspace.Workspace) err
 			v.report.Files++
 		}
 	}
-	// A file of the dataset that was lost is on no record once a job has written the others again: its rows are.
-	if unwritten > 0 {
+	// A file of the dataset that was lost is on no record once a job has written the others again: its rows are. Before
+	// the first dataset is whole none is lost.
+	last, err := state.ReadNote[state.ExportNote](ctx, ws)
+	if err != nil {
+		return err
+	}
+	if unwritten > 0 && last.Card == nil {
+		v.note("there is no dataset yet: the run that was to write its %s could not", page.Counted(unwritten, "row"))
+	} else if unwritten > 0 {
 		v.damage(state.DatasetDir, mendRun, "%v", &state.Unwritten{Rows: unwritten})
 	}
 	v.outcomes(ws, results)
