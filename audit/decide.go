@@ -35,6 +35,7 @@ type spot struct{ where, do string }
 const (
 	doPurge   = "rehydrate purge RELEASE"
 	doRun     = "rehydrate run RELEASE"
+	doFetch   = "delete the file, then " + doRun // no run reads a stored image that has its length
 	doExplain = "ask the holder of the workspace to explain it"
 	doAway    = "delete it; if you must keep it, name its new place in the next audit"
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"

@@ -406,9 +406,9 @@ func (a *audit) decideStored(s *sighting, rec, like *known) {
 	switch {
 	case a.inMaking(s.src) || rec != nil && rec.image == s.digests[0]:
 	case rec != nil && live != nil && live != rec:
-		a.stray(rec.name, where, doRun, "it is not the image that was stored there: it is that of "+live.name)
+		a.stray(rec.name, where, doFetch, "it is not the image that was stored there: it is that of "+live.name)
 	case rec != nil:
-		a.stray(rec.name, where, doRun,
+		a.stray(rec.name, where, doFetch,
 			"it is not the image that was stored there: cannot tell which post it belongs to")
 	case live != nil:
 		a.stray("", where, doAway, "a copy of the image of "+live.name+" that no record accounts for")

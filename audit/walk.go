@@ -246,7 +246,7 @@ func (w walker) source(s *source) error {
 	}
 	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where), list: s.list}
 	if rec := w.storedAs(p); rec != nil && kind != isImage {
-		w.stray(rec.name, s.where, doRun, "it is not the image that was stored there: it is no image")
+		w.stray(rec.name, s.where, doFetch, "it is not the image that was stored there: it is no image")
 	}
 	// The name is judged beside the content: bytes that match nothing may lie under the id of an erased post.
 	w.names(p, s.rel, kind)
