@@ -22,7 +22,8 @@ import (
 // image, and no entry may be lost for that. So what a host answers is not final until it has sent an image: of its own
 // in this run, or of a post that is live and whose image is stored (a witness). A host that sent none is in trouble
 // when a witness gets none either or, without one, when it was asked for the images of askedEnough posts. So it stays,
-// however few are asked later, until it sends an image or troubleLasts has passed.
+// however few are asked later, until it sends an image or troubleLasts has passed. Where one image is all that it sent,
+// a witness that gets this one in place of its own says that it is for everybody.
 //
 // What a run stored that was cut off before it judged its hosts (state.UnjudgedNote) can be what a host in trouble
 // sent, where several entries have the same. It is removed when two of their places have two other pictures now. While
@@ -54,7 +55,7 @@ type hosts struct {
 
 // A host is what one image host sent in this run.
 type host struct {
-	witnesses     []reddit.Candidate       // of live posts whose images are stored, from this host, perhaps in this run
+	witnesses     []witness                // from this host, stored perhaps in this run
 	earlier       bool                     // one of them was stored by an earlier run
 	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
@@ -63,6 +64,13 @@ type host struct {
 	several       bool                     // it sent another image, too
 	open, settled []refusal                // since it last sent an image, and before
 	left          map[string]*leftImage    // that it sent in a run which was cut off, by the digest of their pixels
+}
+
+// A witness is a live post whose image is stored.
+type witness struct {
+	candidate reddit.Candidate
+	post      manifest.PostID
+	digest    string // of the pixels of that image
 }
 
 // A leftImage is a picture that is stored by a run which did not come to judge its host.
@@ -106,7 +114,7 @@ func (s *hosts) on(name string, change func(*host)) {
 // lies notes that the stored image of a record lies where it lay.
 func (s *hosts) lies(rec workspace.Record, c reddit.Candidate) {
 	if !s.unjudged || isTaken(rec) {
-		s.stored(c)
+		s.stored(witness{c, rec.ID, rec.Image.PixelsSHA256})
 		return
 	}
 	s.left(rec, c)
@@ -119,17 +127,17 @@ func isTaken(rec workspace.Record) bool {
 }
 
 // stored notes an image that is stored and lies where it lay.
-func (s *hosts) stored(c reddit.Candidate) {
-	s.on(c.Host, func(h *host) {
+func (s *hosts) stored(w witness) {
+	s.on(w.candidate.Host, func(h *host) {
 		h.earlier = true
-		h.addWitness(c)
+		h.addWitness(w)
 	})
 }
 
 // addWitness adds a witness. The last few are enough: one of them can have trouble of its own.
-func (h *host) addWitness(c reddit.Candidate) {
+func (h *host) addWitness(w witness) {
 	const enough = 3
-	h.witnesses = append(h.witnesses, c)
+	h.witnesses = append(h.witnesses, w)
 	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
 }
 
@@ -174,7 +182,7 @@ func (s *hosts) sent(j fetchJob, digest string) {
 			h.firstFor[j.entry.ID] = true
 		}
 		if digest != h.first || len(h.firstFor) < 2 { // what it sends to everybody must not crowd out the stored ones
-			h.addWitness(j.candidate)
+			h.addWitness(witness{j.candidate, j.entry.ID, digest})
 		}
 		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
@@ -269,7 +277,7 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	for _, digest := range slices.Sorted(maps.Keys(h.left)) {
 		l := h.left[digest]
 		if !l.several() {
-			g.known.stored(l.jobs[0].candidate)
+			g.known.stored(witness{l.jobs[0].candidate, l.jobs[0].entry.ID, digest})
 			continue
 		}
 		lies, others, err := g.lookAgain(ctx, digest, l)
@@ -337,6 +345,9 @@ func (g *gatherer) reportGivenUp() {
 
 // isInTrouble reports whether a host that should have sent images sent none, and sends none for its witness.
 func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
+	if err := g.proveOnlyImage(ctx, h); err != nil {
+		return false, err
+	}
 	if h.sound() && len(h.open) == 0 {
 		return false, nil
 	}
@@ -346,8 +357,8 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return suspect, nil
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
-	for _, c := range slices.Backward(h.witnesses) {
-		digest, err := g.download(ctx, c)
+	for _, w := range slices.Backward(h.witnesses) {
+		digest, err := g.download(ctx, w.candidate)
 		if _, ok := errors.AsType[*policy.Fault](err); ok {
 			continue
 		}
@@ -362,6 +373,33 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return false, nil
 	}
 	return suspect, nil
+}
+
+// proveOnlyImage asks a witness where one image for one post is all that a host sent: nothing else tells it from one
+// that the host sends to everybody.
+func (g *gatherer) proveOnlyImage(ctx context.Context, h *host) error {
+	if h.several || len(h.firstFor) != 1 || g.access() != nil {
+		return nil
+	}
+	for _, w := range slices.Backward(h.witnesses) {
+		if h.firstFor[w.post] || w.digest == h.first { // it would get this image from a host that works, too
+			continue
+		}
+		digest, err := g.download(ctx, w.candidate)
+		if _, none := errors.AsType[*policy.Fault](err); none {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if digest == h.first {
+			h.firstFor[w.post] = true
+		} else {
+			h.several = true
+		}
+		return nil
+	}
+	return nil
 }
 
 // download downloads an image, and returns the digest of its pixels.

@@ -108,6 +108,13 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 			strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
 		{"few beside a witness that does not", "manifest 10; run; manifest 12; host ALL i.redd.it; run",
 			strings.TrimSuffix(all, " p10 p11"), waits, "i.redd.it"},
+		{"one beside a witness that works", "manifest 11; run; manifest 12; serve ALL p11; run", all, "kept/", ""},
+		{"one beside a witness that works, with the picture of another", "manifest 11; run; manifest 12; serve 10 p11; run",
+			strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
+		{"one beside a witness that does not", "manifest 11; run; manifest 12; host ALL i.redd.it; run",
+			strings.TrimSuffix(all, " p11"), waits, "i.redd.it"},
+		{"one beside a witness that does not, and healed",
+			"manifest 11; run; manifest 12; host ALL i.redd.it; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"in the middle of a run", "serve ALL p10 p11; run", strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
 	} {
 		for j, picture := range []string{"60000", "own:60000"} {
