@@ -263,6 +263,7 @@ func TestServerHints(t *testing.T) {
 		{&endpoint.Unsupported{Parameter: "seed"}, exitUsage, false},
 		{endpoint.ErrNotLocal, exitUsage, false},
 		{&models.Stale{Rows: 1}, exitRetry, false},
+		{&models.Stale{Rows: 1, Absent: 1, Asked: true}, exitRetry, false},
 		{fmt.Errorf("%w; 3 answers could not be stored; they are lost: %w", state.ErrInterrupted, workspace.ErrInUse),
 			exitInterrupted, false},
 		{fmt.Errorf("3 answers could not be stored; they are lost: %w", workspace.ErrInUse), exitInUse, false},

@@ -112,6 +112,7 @@ func diagnose(err error) (code int, hint string) {
 	var unsupported *endpoint.Unsupported
 	var nobody *endpoint.Unreachable
 	var failing *models.Failing
+	var stale *models.Stale
 	var altered *workspace.Altered
 	var unmerged *cluster.Unmerged
 	switch {
@@ -158,6 +159,9 @@ func diagnose(err error) (code int, hint string) {
 		return exitRetry, serverHint(nobody.Nobody)
 	case errors.As(err, &failing):
 		return exitRetry, serverHint(failing.Page)
+	case errors.As(err, &stale) && stale.Asked:
+		return exitRetry,
+			"Reddit was asked just now, and did not say what became of these posts: run the same command again later"
 	case is[*models.Stale](err):
 		return exitRetry,
 			"name the release, so that Reddit is asked again first: --release RELEASE\nor: rehydrate recheck RELEASE"

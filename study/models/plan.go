@@ -15,9 +15,10 @@ import (
 // A plan is what there is to do.
 type plan struct {
 	Done
-	todo  []asking
-	open  int // of todo, those without any answer, not even a failure
-	stale int // rows that may not be sent because they were last seen live too long ago
+	todo   []asking
+	open   int // of todo, those without any answer, not even a failure
+	stale  int // rows that may not be sent before Reddit answers about their posts
+	absent int // of these, whose posts its last answer left out
 }
 
 // An asking is a question about one row.
@@ -82,8 +83,12 @@ func (w *Work) rows(
 		now := judge.HandedOut(rec)
 		switch {
 		case now.Outcome == state.Candidate:
-		case now.Reason == "not_rechecked", now.Reason == "absent_once":
+		case now.Reason == "not_rechecked":
 			p.stale++
+			continue
+		case now.Reason == "absent_once":
+			p.stale++
+			p.absent++
 			continue
 		case now.Reason == state.ReasonStricter:
 			stricter++

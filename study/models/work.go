@@ -191,11 +191,24 @@ func (d *Done) Answer(q Question, rec workspace.Record) (workspace.Answer, bool)
 	return a, ok
 }
 
-// Stale is the error of rows that may not be sent because Reddit was asked about their posts too long ago.
-type Stale struct{ Rows int }
+// Stale is the error of rows that may not be sent before Reddit answers about their posts: they were last seen live too
+// long ago, or its last answer left them out.
+type Stale struct {
+	Rows   int
+	Absent int  // of these, whose posts the last answer left out
+	Asked  bool // whether Reddit was asked by this work, in vain
+}
 
 func (e *Stale) Error() string {
-	return fmt.Sprintf("the posts of %d rows were last seen live too long ago to send them", e.Rows)
+	old := fmt.Sprintf("the posts of %d rows were last seen live too long ago to send them", e.Rows-e.Absent)
+	absent := fmt.Sprintf("%d of the rows are of posts that Reddit's last answer left out", e.Absent)
+	switch e.Absent {
+	case 0:
+		return old
+	case e.Rows:
+		return absent
+	}
+	return old + "; " + absent
 }
 
 // Failing is the error of an endpoint that gives no usable answer to one question after the other.
@@ -281,7 +294,7 @@ func (w *Work) fresh(ctx context.Context) (*plan, error) {
 		case p.stale == 0 && !first:
 			return p, nil
 		case w.Refresh == nil || refreshed:
-			return nil, &Stale{p.stale}
+			return nil, &Stale{p.stale, p.absent, refreshed}
 		}
 		err = w.write(ctx, func(ctx context.Context, ws *workspace.Workspace) error {
 			unverified, err := w.Refresh(ctx, ws)
