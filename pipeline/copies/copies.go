@@ -205,7 +205,7 @@ func Around(ctx context.Context, ws *workspace.Workspace, name string) (string, 
 }
 
 // Met returns the path of a registered copy that a folder or file lies in, or of one with files of images that lies in
-// the folder; "" for none. Links are followed.
+// the folder now; "" for none. Links are followed.
 func Met(ctx context.Context, ws *workspace.Workspace, name string) (string, error) {
 	name, err := filepath.EvalSymlinks(name)
 	if err == nil {
@@ -216,8 +216,12 @@ func Met(ctx context.Context, ws *workspace.Workspace, name string) (string, err
 	}
 	copies, err := ws.Copies(ctx)
 	for _, c := range copies {
+		if state.StateOfCopy(c) == state.CopyClosed {
+			continue
+		}
 		below := inside(c.Path, name) && c.Format == string(dataset.Folder)
-		if state.StateOfCopy(c) != state.CopyClosed && (below || inside(name, c.Path)) {
+		_, there := os.Lstat(c.Path)
+		if below && !isMissing(there) || inside(name, c.Path) {
 			return c.Path, err
 		}
 	}
