@@ -100,8 +100,8 @@ func closeLost(ctx context.Context, ws *workspace.Workspace, name string) (bool,
 	return true, ws.CloseLostCopy(ctx, all[at], purged(workspace.Copy{Path: name, Format: all[at].Format}, "told"))
 }
 
-// Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. Killed in
-// between, both places are registered, and the same call goes on. The report is about the copy at its new place.
+// Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. The report
+// is about the copy at its new place.
 func Move(
 	ctx context.Context, ws *workspace.Workspace, from, to string, now time.Time,
 ) (state.CopyReport, error) {
@@ -128,32 +128,24 @@ func Move(
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
-	for _, c := range copies {
-		switch {
-		case c.Path != to || state.StateOfCopy(c) == state.CopyClosed:
-		case c.Note == old.Note && c.Format == old.Format && c.Made.Equal(old.Made):
-			// A move that was killed left it. A purge may have taken rows out of it since.
-			moved = c
-		default: // its record, and what it owes, would be forgotten
-			return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
-		}
+	if slices.ContainsFunc(copies, func(c workspace.Copy) bool {
+		return c.Path == to && state.StateOfCopy(c) != state.CopyClosed
+	}) { // its record, and what it owes, would be forgotten
+		return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
 	}
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
 		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
 	}
 	// What the last purge said of the old place, that it is out of reach, is over.
 	moved.Open, moved.Told = false, ""
-	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format,
-		Files: logFiles(moved.Files)}
-	if err := ws.SetCopy(ctx, moved, event); err != nil {
-		return none, err
-	}
 	report, err := owing(ctx, ws, moved)
 	if err != nil {
 		return none, err
 	}
-	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to) // last: until then the same call goes on
-	return report, ws.SetCopy(ctx, old, purged(old, "told"))
+	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to)
+	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format,
+		Files: logFiles(moved.Files)}
+	return report, ws.MoveCopy(ctx, old, moved, event, purged(old, "told"))
 }
 
 // purged returns the log's record of a copy that lost rows, or that is gone.

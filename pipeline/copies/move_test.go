@@ -25,14 +25,10 @@ func TestMove(t *testing.T) {
 	from, to := before.Path, filepath.Join(s.dir, "y")
 	testkit.OK(t, os.Rename(from, to))
 	testkit.Same(t, "out of reach", state.CopyOpen, s.purge("x", s.gone("few001")).State)
-	for range 2 { // killed in between, the same call goes on
-		report, err := Move(t.Context(), s.ws, from, to, now)
-		testkit.Same(t, "what it still owes", fmt.Sprint(state.CopyOpen, []string{"few001"}),
-			fmt.Sprint(report.State, report.Owed), err)
-		old := s.record("x")
-		testkit.Same(t, "the old place", "moved 2026-01-10 to "+to, old.Told)
-		testkit.OK(t, s.ws.SetCopy(t.Context(), before))
-	}
+	report, err := Move(t.Context(), s.ws, from, to, now)
+	testkit.Same(t, "what it still owes", fmt.Sprint(state.CopyOpen, []string{"few001"}),
+		fmt.Sprint(report.State, report.Owed), err)
+	testkit.Same(t, "the old place", "moved 2026-01-10 to "+to, s.record("x").Told)
 	moved := s.record("y")
 	testkit.Same(t, "files and rows on record", fmt.Sprint(before.Files, before.Rows, false, ""),
 		fmt.Sprint(moved.Files, moved.Rows, moved.Open, moved.Told))
@@ -43,23 +39,45 @@ func TestMove(t *testing.T) {
 	testkit.Same(t, "the log", state.SHA256([]byte(to)), log[len(log)-1].Path)
 }
 
-// TestMoveKilledThenPurged: where a move was killed and a purge took rows out of the copy at its new place, the same
-// call still goes on, and what was noted of the new place stays.
-func TestMoveKilledThenPurged(t *testing.T) {
+// TestMoveBrokenOff: broken off anywhere, a move leaves the copy registered at one of the two places, and so does the
+// log.
+func TestMoveBrokenOff(t *testing.T) {
+	brokenoff.Anywhere(t, func(t *testing.T, repeat func(job func(context.Context) error)) {
+		s := newSite(t)
+		s.copy("x", "parquet")
+		from, to := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
+		testkit.OK(t, os.Rename(from, to))
+		repeat(func(ctx context.Context) error {
+			_, err := Move(ctx, s.ws, from, to, now)
+			var open []string
+			for _, r := range must(state.ListCopies(t.Context(), s.ws)) {
+				if r.State != state.CopyClosed {
+					open = append(open, r.Path)
+				}
+			}
+			want := []string{from}
+			if len(s.events(auditlog.CopyPurged)) > 0 {
+				want = []string{to}
+			}
+			testkit.Same(t, "registered", want, open)
+			return err
+		})
+		testkit.Same(t, "in the end", state.CopyGood, find(t, must(List(t.Context(), s.ws)), to).State)
+	})
+}
+
+// TestMoveOntoACopy: a copy does not take the path of another one, though note, format, files and time are the same.
+func TestMoveOntoACopy(t *testing.T) {
 	s := newSite(t)
 	s.copy("x", "parquet")
-	before := s.record("x")
-	from, to := before.Path, filepath.Join(s.dir, "y")
-	testkit.OK(t, os.Rename(from, to))
-	must(Move(t.Context(), s.ws, from, to, now))
-	testkit.OK(t, s.ws.SetCopy(t.Context(), before))
-	s.purge("y", s.gone("few001"))
-	purged := s.record("y")
-	report, err := Move(t.Context(), s.ws, from, to, now)
-	testkit.Same(t, "the new place", state.CopyGood, report.State, err)
-	testkit.Same(t, "on record", fmt.Sprint(purged.Files, purged.Rows, purged.Taken),
-		fmt.Sprint(s.record("y").Files, s.record("y").Rows, s.record("y").Taken))
-	testkit.Same(t, "the old place", state.CopyClosed, state.StateOfCopy(s.record("x")))
+	s.copy("y", "parquet")
+	from, to := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
+	testkit.OK(t, os.Rename(to, filepath.Join(s.dir, "handed out")), os.Rename(from, to))
+	before := must(s.ws.Copies(t.Context()))
+	if _, err := Move(t.Context(), s.ws, from, to, now); !errors.Is(err, ErrForeign) {
+		t.Errorf("onto another copy's path: %v", err)
+	}
+	testkit.Same(t, "on record", before, must(s.ws.Copies(t.Context())))
 }
 
 // TestLostCopyIsClosedByWord: a copy that only the log knows, because state.db is from a backup, is closed by the

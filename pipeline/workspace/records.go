@@ -624,6 +624,16 @@ func (w *Workspace) SetCopy(ctx context.Context, c Copy, events ...auditlog.Even
 	})
 }
 
+// MoveCopy stores the records of a copy at its old place and at its new one, and events, in one transaction: a kill
+// leaves it registered at one of the two.
+func (w *Workspace) MoveCopy(ctx context.Context, from, to Copy, events ...auditlog.Event) error {
+	return w.change(ctx, "register the copy "+to.Path, func(ctx context.Context, t *tx) {
+		t.putCopy(ctx, to)
+		t.putCopy(ctx, from)
+		w.record(ctx, t, events...)
+	})
+}
+
 func (t *tx) putCopy(ctx context.Context, c Copy) {
 	t.exec(ctx, `INSERT OR REPLACE INTO copy (path, note, format, made_at, files, open, told, rows)
 		VALUES (?, ?, ?, ?, coalesce(?, 'null'), ?, ?, ?)`,
