@@ -312,7 +312,7 @@ func (c *command) auditWorkspace(ctx context.Context, config audit.Config) (audi
 	switch {
 	case err == nil:
 		defer ws.Close()
-		c.noteEnded(ctx, ws)
+		c.noteKind(ctx, ws)
 		config.Workspace, config.Reopen = ws, open
 	case ctx.Err() != nil:
 		return audit.Report{}, ctx.Err()

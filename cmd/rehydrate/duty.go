@@ -114,7 +114,7 @@ func (c *command) knowsPosts(ctx context.Context, f *releaseFlags, r *redditFlag
 	}
 	hint := emulatorHint
 	if f.rehearsal {
-		hint = "the rehydrate demo that you typed asks about them again: leave out none of its --delete\n" +
+		hint = rehearsedBy + " asks about them again: leave out none of its --delete\n" +
 			"rehydrate purge RELEASE --offline asks nobody"
 	}
 	return &problem{code: exitUsage,

@@ -58,7 +58,7 @@ func (c *command) purgeAll(ctx context.Context, args []string, f purgeFlags) err
 	}
 	return c.inWorkspace(ctx, nil, func(ws *workspace.Workspace) error {
 		ending, err := pipeline.End(ctx, ws, c.now())
-		c.noteEnded(ctx, ws)
+		c.noteKind(ctx, ws)
 		if ctx.Err() != nil {
 			return state.ErrInterrupted
 		}
@@ -115,11 +115,13 @@ func readEnded(ctx context.Context, ws *workspace.Workspace) (*endedReport, erro
 	return &endedReport{note.At, note.Unfinished}, nil
 }
 
-// noteEnded notes whether the workspace was ended: then some commands work on it no more. One that cannot be read says
-// so when the command reads it.
-func (c *command) noteEnded(ctx context.Context, ws *workspace.Workspace) {
+// noteKind notes whether the workspace was ended, and whether its posts are made up: then some commands do not work on
+// it. One that cannot be read says so when the command reads it.
+func (c *command) noteKind(ctx context.Context, ws *workspace.Workspace) {
 	ended, err := readEnded(ctx, ws)
 	c.ended = err == nil && ended != nil
+	b, bound, err := ws.Binding(ctx)
+	c.madeUp = err == nil && bound && state.IsRehearsal(b.Release)
 }
 
 // refuseEnded refuses a workspace that was ended. Nothing is handed out of it, also where the command that ends it was

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/build"
+	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/durable"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/report"
 )
@@ -70,9 +73,12 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 			if err := refuseEnded(ctx, ws); err != nil {
 				return err
 			}
+			advice := func(n state.Count) string {
+				return strings.ReplaceAll(c.toType(adviceFor(n)), console.Joint, " ")
+			}
 			write := func(w io.Writer) error {
 				return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
-					Thumbnails: f.thumbnails, Texts: f.texts, Advice: adviceFor})
+					Thumbnails: f.thumbnails, Texts: f.texts, Advice: advice})
 			}
 			if f.out == "" {
 				name = filepath.Join(c.workspace, workspace.ReportName)

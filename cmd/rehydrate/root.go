@@ -250,6 +250,7 @@ type command struct {
 	release   string         // that it was given, as it was typed; empty for none
 	workspace string
 	ended     bool   // purge --all ended the workspace, as far as it was opened
+	madeUp    bool   // its posts are, as far as it was opened
 	listName  string // of --name, for a list of ids
 	rehearsed string // the name of a list in a workspace that demo makes
 	json      bool

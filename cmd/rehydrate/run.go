@@ -269,7 +269,7 @@ func (c *command) openWorkspace(
 			err = errors.Join(err, fmt.Errorf("close the workspace: %w", failed))
 		}
 	}()
-	c.noteEnded(ctx, ws)
+	c.noteKind(ctx, ws)
 	// The serial of the grant's list is stored before any work: a crash then still refuses an older list.
 	if err := grant.remember(ctx, ws, c.now()); err != nil {
 		return err
@@ -285,7 +285,7 @@ func reading[T any](ctx context.Context, c *command, ask func(*workspace.Workspa
 		return none, err
 	}
 	defer ws.Close()
-	c.noteEnded(ctx, ws)
+	c.noteKind(ctx, ws)
 	return ask(ws)
 }
 

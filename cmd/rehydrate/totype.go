@@ -22,7 +22,8 @@ func joined(command string) string { return strings.ReplaceAll(command, " ", con
 
 // toType completes the commands in a text: each gets the workspace, the release and the leave that this command was
 // given, as far as it takes them and does not name them itself. A rehearsal has a workspace of its own: demo gets none.
-// Where the workspace was ended, the command that still works there takes the place of those that refuse it.
+// Where the workspace was ended, or its posts are made up, what still works there takes the place of the commands that
+// refuse it.
 func (c *command) toType(text string) string {
 	if c.called == nil {
 		return text
@@ -58,8 +59,25 @@ func (c *command) toType(text string) string {
 		if c.ended && slices.Contains([]string{"purge", "recheck"}, next.Name()) && !slices.Contains(words, "--all") {
 			whole = c.toType(endsAgain)
 		}
+		if c.madeUp && slices.Contains([]string{"run", "recheck"}, next.Name()) && !c.asksElsewhere() {
+			whole = rehearsedBy
+			for _, word := range words[name:end] {
+				if strings.HasPrefix(word, "-") {
+					whole += ", with " + word
+				}
+			}
+		}
 		return strings.Join(append([]string{whole}, words[end:]...), " ")
 	})
+}
+
+// rehearsedBy asks again about posts that are made up. Which command it was, no workspace knows.
+const rehearsedBy = "the rehydrate demo that you typed"
+
+// asksElsewhere reports whether this command was given a place of its own to ask at, such as an emulator that serves.
+func (c *command) asksElsewhere() bool {
+	flag := c.called.Flags().Lookup("connect-to")
+	return flag != nil && flag.Changed
 }
 
 // confirming is the command that confirms the removals of a release: this one, if it can. Otherwise it is a recheck,
@@ -69,7 +87,7 @@ func (c *command) confirming(release string) string {
 	case c.called != nil && c.called.Flags().Lookup("confirm-removals") != nil:
 		return c.again(confirms, confirms)
 	case state.IsRehearsal(release):
-		return "the rehydrate demo that you typed, with its --delete and " + confirms
+		return rehearsedBy + ", with its --delete and " + confirms
 	}
 	return c.toType("rehydrate recheck RELEASE " + confirms)
 }

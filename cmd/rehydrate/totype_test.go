@@ -14,6 +14,7 @@ import (
 // TestToType: a command that is printed to be typed has what the one that prints it was given.
 func TestToType(t *testing.T) {
 	const asked = " --grant g.json --connect-to a:1:b:2"
+	const demo = "the rehydrate demo that you typed"
 	for _, tt := range []struct{ typed, text, want string }{
 		{"purge rel -w ws --all", "rehydrate purge --all --confirm-removals",
 			"rehydrate purge --all --confirm-removals -w ws"},
@@ -31,6 +32,11 @@ func TestToType(t *testing.T) {
 		{"status -w ws", "rehydrate tombstones show lists them", "rehydrate tombstones show -w ws lists them"},
 		{"status -w ws", "rehydrate init DIR --manifest FILE", "rehydrate init DIR --manifest FILE"},
 		{"status -w ws", "rehydrate demo --release DIR", "rehydrate demo --release DIR"},
+		{"status -w made-up", "rehydrate run RELEASE tries again", demo + " tries again"},
+		{"status -w made-up", "so rehydrate run: it", "so " + demo + ": it"},
+		{"status -w made-up", "rehydrate run RELEASE --confirm-removals does", demo + ", with --confirm-removals does"},
+		{"recheck rel -w made-up" + asked, "rehydrate run RELEASE", "rehydrate run rel -w made-up" + asked},
+		{"status -w made-up", "rehydrate purge RELEASE", "rehydrate purge RELEASE -w made-up"},
 		{"status -w ws", "only rehydrate can, and rehydrate 2", "only rehydrate can, and rehydrate 2"},
 	} {
 		c := &command{workspace: defaultWorkspace}
@@ -39,6 +45,7 @@ func TestToType(t *testing.T) {
 		check(t, err)
 		check(t, called.ParseFlags(words[1:]))
 		c.called = called
+		c.madeUp = c.workspace == "made-up"
 		if called.Flags().NArg() > 0 {
 			c.release = "rel"
 		}
