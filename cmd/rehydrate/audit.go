@@ -645,9 +645,14 @@ func (c *command) recordAudit(ctx context.Context, r audit.Report, digest string
 	case r.Log.Present && !r.Log.Consistent: // what is gone by it must not be handed out all the same
 		store, done = state.NoteAudit, "not recorded: nothing is added to an inconsistent log"
 	}
-	// A workspace that is in use or read-only cannot take the record: the verdict stands without it.
-	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Now: c.now})
+	// A workspace that is in use or read-only cannot take the record: the verdict stands without it. What a backup
+	// brought is the holder's to continue: an audit leaves what it found for the next one to find.
+	ws, err := workspace.Open(ctx, r.Scope.Workspace, workspace.Options{Existing: true, Apart: true, Now: c.now})
 	if err == nil {
+		if ws.Apart() {
+			store = state.NoteAudit
+			done = "not recorded: the log or state.db came from a backup, or was changed; run or purge continues it first"
+		}
 		err = errors.Join(store(ctx, ws, r.Time, r.Records(digest)), ws.Close())
 	}
 	if err != nil {

@@ -397,8 +397,8 @@ func (w *Workspace) CloseLostCopy(ctx context.Context, closed LostCopy, event au
 }
 
 // reconcile compares state.db with the log. One of them may have come from a backup: then a record says so, and nothing
-// that was published is written over unseen.
-func (w *Workspace) reconcile(ctx context.Context) error {
+// that was published is written over unseen. With leave it only notes that it is so.
+func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 	head, err := readHead(ctx, w.db)
 	if err != nil {
 		return err
@@ -419,6 +419,10 @@ func (w *Workspace) reconcile(ctx context.Context) error {
 	}
 	if err == nil && r.what == "" && w.unlike {
 		r.what = auditlog.RestoredChanged
+	}
+	if err == nil && r.what != "" && leave {
+		w.apart = true
+		return nil
 	}
 	if err == nil {
 		err = w.checkRemovals(ctx, log, &r)

@@ -790,7 +790,7 @@ func TestRestoredManyQueued(t *testing.T) {
 			t.exec(ctx, "INSERT INTO log_queue (seq, line) VALUES (?, ?)", i, string(line))
 		}
 		t.exec(ctx, "DELETE FROM meta WHERE key = ?", metaLogHead)
-	}), w.reconcile(ctx))
+	}), w.reconcile(ctx, false))
 	tell(t, w, 10)
 	testkit.OK(t, w.Close())
 	testkit.Same(t, "log", append(want, "copy 10"), logOf(t, w.Dir()))

@@ -66,6 +66,9 @@ type Options struct {
 	// FilesOnly, beside ReadOnly, leaves state.db closed, which may be damaged. Only Dir, Walk, OpenFile, Stat,
 	// ReadSeal, LogKey and Close may be called.
 	FilesOnly bool
+	// Apart leaves a log and a state.db of which one came from a backup, or was changed, as they are, for another writer
+	// to continue: see Workspace.Apart.
+	Apart bool
 	// Now dates records of the log and the seal; nil for the clock of the machine.
 	Now func() time.Time
 }
@@ -96,6 +99,7 @@ type Workspace struct {
 	digests sync.Map // Files by name, as they were last written here or sealed
 	like    bool     // state.db was as the seal has it when this writer opened it
 	unlike  bool     // it was not; without a seal neither is known
+	apart   bool     // log and state.db are of two times, and stay so: Options.Apart
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
@@ -153,10 +157,10 @@ func (w *Workspace) open(ctx context.Context, o Options) error {
 	if err := w.openState(ctx); err != nil {
 		return err
 	}
-	if err := w.reconcile(ctx); err != nil {
+	if err := w.reconcile(ctx, o.Apart); err != nil {
 		return fmt.Errorf("compare %s with the audit log: %w", stateName, err)
 	}
-	if w.unlike {
+	if w.unlike && !w.apart {
 		err := w.unlink(ctx, sealName)
 		if err != nil {
 			return err
@@ -285,19 +289,25 @@ func (w *Workspace) Holder() (string, error) {
 func (w *Workspace) conclude(ctx context.Context) error {
 	// Both are done whatever the other returns: trouble with the log must not keep erased content in state.db. The
 	// seal comes last, and only when all went well.
-	published := w.publish(ctx)
+	var published error
+	if !w.apart { // else they go behind the record of what came from a backup
+		published = w.publish(ctx)
+	}
 	scrubbed := w.scrub(ctx)
 	if err := errors.Join(published, scrubbed); err != nil {
 		return err
 	}
 	err := w.db.Close()
 	w.db = nil
-	if err == nil && !w.unfinished.Load() {
+	if err == nil && !w.unfinished.Load() && !(w.apart && w.unlike) { // a seal of another state.db tells of that
 		err = w.seal(ctx)
 	}
 	wrap(&err, "seal the workspace")
 	return err
 }
+
+// Apart reports whether Options.Apart left the log and state.db as they were found: nothing can be recorded now.
+func (w *Workspace) Apart() bool { return w.apart }
 
 // Close publishes the log, scrubs and closes state.db, seals the workspace and gives the lock back. No other call may
 // be under way. Calling it again does nothing.
