@@ -438,7 +438,8 @@ func (a *audit) imageKnown(s *sighting, mine *known) (of *known, how string) {
 	var best *known
 	least := sureBits + 1
 	for _, w := range a.gone.wide {
-		if d := w.is.Distance(*s.wide); d < least {
+		d := w.is.Distance(*s.wide)
+		if d < least || d == least && best != nil && w.of.name < best.name { // they come in no order
 			best, least = w.of, d
 		}
 	}

@@ -110,3 +110,19 @@ func TestLooks(t *testing.T) {
 		}
 	}
 }
+
+// TestEquallyClose: of two images that one is equally close to it is taken for the first by name, in whichever order
+// they were read.
+func TestEquallyClose(t *testing.T) {
+	h := dedupe.Hash256{}
+	first, second := &known{name: "few001"}, &known{name: "few002"}
+	for _, order := range [][]*known{{first, second}, {second, first}} {
+		a := &audit{}
+		for _, k := range order {
+			a.gone.wide = append(a.gone.wide, clue[dedupe.Hash256]{h, k})
+		}
+		if of, _ := a.imageKnown(&sighting{wide: &h}, nil); of != first {
+			t.Errorf("it is taken for %s, want few001", of.name)
+		}
+	}
+}
