@@ -55,7 +55,7 @@ type PostStory struct {
 	Reason    manifest.Reason    `json:"reason"`
 	Asked     *time.Time         `json:"asked"`
 	Live      *time.Time         `json:"live"`
-	Absent    *time.Time         `json:"absent"` // for the first time, not confirmed
+	Absent    *time.Time         `json:"absent"` // for the first time; confirmed if the state is unavailable
 	Subreddit string             `json:"subreddit"`
 	Withheld  bool               `json:"withheld"`
 	Unseen    bool               `json:"unseen"` // since its image was fetched
