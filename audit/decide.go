@@ -333,7 +333,8 @@ func (a *audit) decide(ctx context.Context) error {
 	r := &a.report
 	// The order of the release, so that two reports can be compared line by line.
 	r.Posts = slices.Grow(r.Posts, len(a.order))
-	unanswered, unasked, later := map[manifest.Reason][]string{}, []string{}, []string{}
+	unanswered := map[manifest.Reason][]string{}
+	var unasked, leftOut, later []string
 	for _, e := range a.order {
 		was := a.past[e.ID]
 		a.compare(e, was)
@@ -373,9 +374,11 @@ func (a *audit) decide(ctx context.Context) error {
 			unanswered[e.Unanswered] = append(unanswered[e.Unanswered], string(e.ID))
 		case !e.told() && !e.MustGo && e.entry:
 			unasked = append(unasked, string(e.ID))
+		case e.leftOut() && !e.MustGo && e.entry:
+			leftOut = append(leftOut, string(e.ID))
 		}
 	}
-	a.tellUnasked(unanswered, unasked)
+	a.tellUnasked(unanswered, unasked, leftOut)
 	a.tellLater(later)
 	if err := a.findRemoved(ctx); err != nil {
 		return err
@@ -396,11 +399,17 @@ func (a *audit) decide(ctx context.Context) error {
 	return nil
 }
 
-// tellUnasked says of the posts about which nothing is known: what is one fact of the release is said once.
-func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked []string) {
+// tellUnasked says of the posts about which nothing is known, or nothing of now: what is one fact of the release is said
+// once.
+func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked, leftOut []string) {
 	for reason, ids := range unanswered {
 		a.open(atReddit, "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,
 			some(ids))
+	}
+	if n := len(leftOut); n > 0 {
+		a.open("workspace", "rehydrate recheck RELEASE",
+			"Reddit's last answer left out %s, and none since said what became of %s: %s", page.Counted(n, "post"),
+			map[bool]string{true: "it", false: "them"}[n == 1], some(leftOut))
 	}
 	n := len(unasked)
 	switch {

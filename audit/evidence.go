@@ -27,8 +27,9 @@ import (
 // evidence is what is known of one post, by source.
 type evidence struct {
 	AuditedPost
-	entry bool  // the release has it
-	bare  []int // its images that the release has without a digest
+	entry  bool  // the release has it
+	bare   []int // its images that the release has without a digest
+	absent bool  // the last answer that the workspace has left it out, and no second one was asked for
 	// its content is withheld until a mass removal is confirmed: no finding, but an open obligation
 	waits     bool
 	many      bool                 // likewise, for a confirmation: another answer that it is gone says nothing new
@@ -195,6 +196,12 @@ func (e *evidence) told() bool {
 	return e.State != "" && (e.State != manifest.StateUnknown || e.LastLive != nil)
 }
 
+// leftOut reports whether the last answer about a post that was live left it out: whether it is gone nobody knows.
+func (e *evidence) leftOut() bool {
+	answered := e.live != nil && e.live.State != ""
+	return !answered && (e.absent || e.State == manifest.StateUnknown && e.told())
+}
+
 // moment returns a time as the report has it; nil for none.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
@@ -288,10 +295,10 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 // readPost reads what the workspace has of a post.
 func (a *audit) readPost(p workspace.Post) {
 	e := a.post(p.ID)
-	withheld := p.Withheld || !p.AbsentAt.IsZero() && !p.State.Gone()
-	e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: withheld}
+	e.absent = !p.AbsentAt.IsZero() && !p.State.Gone()
+	e.Standing = Standing{State: p.State, Reason: p.Reason, Because: "workspace", Withheld: p.Withheld}
 	e.LastLive, e.Checked, e.heldAsked = moment(p.LiveAt), moment(p.CheckedAt), moment(p.LiveAt)
-	if withheld || p.State == manifest.StateHeld {
+	if p.Withheld || e.absent || p.State == manifest.StateHeld {
 		e.heldAsked = moment(slices.MaxFunc([]time.Time{p.CheckedAt, p.AbsentAt}, time.Time.Compare))
 	}
 	if p.Withheld && p.State.Gone() {
