@@ -322,6 +322,7 @@ type audit struct {
 	report       Report
 	found        []sight
 	sightings    []*sighting
+	alone        []place // of the values of which hit.alone is said
 	opens        map[Open]*tally
 	texts        sync.Pool // of *caption.Text
 	rowsHeld     rowsHeld

@@ -1,6 +1,10 @@
 package audit
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,5 +103,41 @@ func TestLostImageCountsAsShownLast(t *testing.T) {
 		testkit.Same(t, "found", !another, slices.ContainsFunc(r.Findings, func(f Finding) bool {
 			return f.ID == live1 && strings.HasPrefix(f.Where, file)
 		}))
+	}
+}
+
+// TestIDOfAGalleryThatStays: the id of a gallery is no finding in a table of posts when its first image was taken out.
+// The image is one, and so is a row that says it is of that image.
+func TestIDOfAGalleryThatStays(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	sum := sha256.Sum256(w.images[live1])
+	with := func(picture []byte) string {
+		return fmt.Sprintf("{\"id\":%q,\"picture\":%q}\n", live1, base64.StdEncoding.EncodeToString(picture))
+	}
+	for _, c := range []struct {
+		file, text string
+		want       Verdict
+	}{
+		{"scores.csv", "post,score\n" + live1 + ",12\n" + live2 + ",7\n", Undecided},
+		{"posts.txt", live1 + "\n" + live2 + "\n", Pass},
+		{"text.txt", "see https://www.reddit.com/gallery/" + live1 + " there\n", Pass},
+		{"places.csv", "id,image,score\n" + live1 + ",0,12\n", Fail},
+		{"entries.csv", "id,score\n" + live1 + ",12\n" + live2 + "/1,7\n", Fail},
+		{"names.csv", "id,file\n" + live1 + "," + live1 + ".png\n", Fail},
+		{"digests.csv", "id,digest\n" + live1 + "," + hex.EncodeToString(sum[:]) + "\n", Fail},
+		{"pictures.jsonl", with(w.images[live1]), Fail},
+		{"another.jsonl", with(w.images[live2]), Undecided},
+	} {
+		file := filepath.Join(t.TempDir(), c.file)
+		testkit.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
+		r := w.audit(t, w.ws, file)
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return !strings.HasPrefix(f.Where, file) })
+		r.Open = slices.DeleteFunc(r.Open, func(o Open) bool { return !strings.HasPrefix(o.Where, file) })
+		if got := verdictOf(r.Findings, r.Open, nil); got != c.want {
+			t.Errorf("%s: %s, want %s; found %+v, open %+v", c.file, got, c.want, r.Findings, r.Open)
+		}
 	}
 }

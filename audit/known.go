@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/audit/caption"
 	"rehydrate/dedupe"
+	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
 )
@@ -259,15 +260,28 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 // resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all
 // others.
 func (a *audit) resolve(ctx context.Context) error {
+	gone := map[*sighting]*known{}
 	for _, s := range a.sightings {
-		if k := a.claimed(s.claims(), true); k != nil && a.storedAs(s.place) == nil {
+		k := a.claimed(s.claims(), true)
+		if k == nil {
+			continue
+		}
+		row, alone := s.byPostAlone(k.name)
+		switch {
+		case alone && (s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays)):
+			continue // what it is says more than the id of a post that stays
+		case alone:
+			a.finding(FoundRow, k.name, row.spot(), itsRow)
+		}
+		gone[s] = k
+		if a.storedAs(s.place) == nil {
 			a.findClaimed(s, k)
 		}
 	}
 	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings
 	// already.
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
-		k := a.claimed(s.claims(), true)
+		k := gone[s]
 		if k != nil {
 			a.gone.add(k, s.digests...)
 			if len(s.hashes) > 0 {
@@ -295,7 +309,30 @@ func (a *audit) resolve(ctx context.Context) error {
 			a.decideImage(s)
 		}
 	}
+	a.tellAlone()
 	return ctx.Err()
+}
+
+// byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays, and returns
+// the row that has it.
+func (p place) byPostAlone(entry string) (row place, alone bool) {
+	hits, row := p.rowHits()
+	return row, slices.ContainsFunc(hits, func(h hit) bool { return h.alone && h.entry() == entry })
+}
+
+// tellAlone says that ids of galleries which stay are in rows of which nothing was found, and that their first image must
+// be gone.
+func (a *audit) tellAlone() {
+	rows := map[string]bool{}
+	for _, f := range a.found {
+		rows[f.where] = true
+	}
+	for _, p := range a.alone {
+		if !rows[printable.Line(p.spot().where)] {
+			a.open(p.String(), "check that the rows have nothing of these images; the ids may stay",
+				"ids of galleries that stay, and whose first image must be gone: the rows can be of the posts alone")
+		}
+	}
 }
 
 // allMarked reports whether a digest is known of each image that the release has of a post: that of one says nothing of

@@ -18,6 +18,7 @@ import (
 	"rehydrate/internal/page"
 	"rehydrate/internal/safely"
 	"rehydrate/manifest"
+	"rehydrate/policy"
 )
 
 // A source is a file that an audit looks at: one of the workspace, of a registered copy, or one that was named.
@@ -97,16 +98,26 @@ func (p place) in(part string) place {
 	return p
 }
 
-// claims returns the entries that the place says it is of: by its row, or by the name of its file.
-func (p place) claims() (entries []string) {
+// rowHits returns the ids of the row in which a place lies, and the row.
+func (p place) rowHits() (hits []hit, row place) {
 	// The innermost row speaks first: a table may lie in a cell of another.
-	for ; p.table != nil && len(entries) == 0; p = p.table.outer {
+	for ; p.table != nil && len(hits) == 0; p = p.table.outer {
+		row = p.table.at(p.row, nil)
 		for _, c := range p.table.order {
 			at, _ := slices.BinarySearchFunc(c.hits, p.row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
 			for ; at < len(c.hits) && c.hits[at].row == p.row; at++ {
-				entries = append(entries, c.hits[at].entry())
+				hits = append(hits, c.hits[at])
 			}
 		}
+	}
+	return hits, row
+}
+
+// claims returns the entries that the place says it is of: by its row, or by the name of its file.
+func (p place) claims() (entries []string) {
+	hits, _ := p.rowHits()
+	for _, h := range hits {
+		entries = append(entries, h.entry())
 	}
 	if len(entries) == 0 && p.own != "" {
 		return []string{p.own}
@@ -211,6 +222,7 @@ type hit struct {
 	clear bool // it is an id wherever it stands: a link, t3_, or letters and digits as no word has them
 	shape bool // it is the name of an image, or a path as Reddit has them
 	named bool // it is the name of an image, and says which one of its post
+	alone bool // it can mean its post, which stays, and not the first image of it, which must be gone
 }
 
 func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
@@ -402,9 +414,29 @@ func (t *table) placeImages() {
 	}
 }
 
+// ofSeveral reports whether a post has several images, or had when the first one was removed from it for a reason. The
+// id of one that has a single image stands for that.
+func (e *evidence) ofSeveral(gone manifest.Reason) bool {
+	several := gone == policy.LeftGallery || slices.ContainsFunc(e.bare, func(image int) bool { return image > 0 })
+	for k := e.content; k != nil && !several; k = k.next {
+		several = k.name != string(e.ID)
+	}
+	return several
+}
+
+// ofImages reports whether the rows of a table are those of images, and not of posts: it is one of ours, or tells the
+// images of a post apart.
+func (t *table) ofImages() bool {
+	return t.src.ofRelease() || slices.ContainsFunc(t.order, func(c *column) bool {
+		return c.place && c.whole > 0 ||
+			slices.ContainsFunc(c.hits, func(h hit) bool { return h.image > 0 || h.named })
+	})
+}
+
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
 	t.placeImages()
+	images := t.ofImages()
 	for _, c := range t.order {
 		if c.text != nil {
 			w.recordCaptions(t.at(0, c), c.text)
@@ -422,11 +454,16 @@ func (w walker) finish(t *table) {
 			if ids {
 				w.sees(p, h.post)
 			}
+			h.alone = e.MustGo && !h.post.MustGo && !images && h.post.ofSeveral(e.imageGone)
 			if sure && ids {
 				rows = append(rows, h)
 			}
 			switch {
 			case p.lists():
+			case h.alone:
+				if sure && h.row >= 0 && len(t.order) > 1 { // or else nothing of an image is there
+					add(w.audit, &w.alone, p)
+				}
 			case e.MustGo && sure && h.row < 0:
 				w.finding(FoundRow, h.entry(), p, itsID)
 			case e.MustGo && sure:
