@@ -224,7 +224,7 @@ func (a *audit) holds(e *evidence) {
 		if stale {
 			r.stale[e.ID] = true
 		}
-		if stale && e.heldAsked.After(a.report.Time) {
+		if policy.Ahead(*e.heldAsked, a.report.Time) {
 			r.never = true
 		} else if r.oldest.IsZero() || e.heldAsked.Before(r.oldest) {
 			r.oldest = *e.heldAsked
@@ -293,8 +293,8 @@ func (a *audit) tellRows() {
 	}
 	switch {
 	case d.Late && r.never:
-		d.What = fmt.Sprintf("by state.db Reddit never showed %s of the workspace or a copy as live (%s), or in the future: "+
-			"a clock was wrong, or state.db was changed", page.Counted(len(d.Posts), "post"), some(d.Posts))
+		d.What = fmt.Sprintf("by state.db Reddit never showed %s of the workspace or a copy as live (%s), or %s, "+
+			"or state.db was changed", page.Counted(len(d.Posts), "post"), some(d.Posts), inFuture)
 	case d.Late:
 		d.What = fmt.Sprintf("the holder last asked Reddit on %s about %s in the workspace or a copy, and the policy wants "+
 			"it every %s",
@@ -425,7 +425,7 @@ func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked, le
 // clock of the state is the operator's, so an earlier time in the log counts.
 func (a *audit) noteWithheld(id string, since ...time.Time) {
 	first := earliest(since...).UTC()
-	if first.After(a.report.Time.Add(policy.ClockSkew)) {
+	if policy.Ahead(first, a.report.Time) {
 		a.ahead = append(a.ahead, id)
 		return
 	}
@@ -453,8 +453,8 @@ func (a *audit) tellWithheld() {
 		slices.Sort(a.ahead)
 		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.ahead, Late: true,
 			Do: "rehydrate recheck RELEASE", // which dates what is gone still
-			What: fmt.Sprintf("%s held back (%s), by state.db since a time in the future: a clock was wrong, or state.db "+
-				"was changed", are(n, "post"), some(a.ahead))})
+			What: fmt.Sprintf("%s held back (%s), by state.db since a time %s, or state.db was changed", are(n, "post"),
+				some(a.ahead), inFuture)})
 	}
 	if n := len(a.back); n > 0 {
 		slices.Sort(a.back)

@@ -145,7 +145,7 @@ func (a *audit) decidePost(e *evidence, was past) {
 	if s.MustGo {
 		s.goneAs, s.removal = gone, Removal{Why: whyGone(gone, reason), Since: a.knownSince(e, own, was, s.State)}
 		if s.removal.Since != nil {
-			s.removal.Due = moment(s.removal.Since.Add(policy.DeleteWithin))
+			s.removal.Due = moment(policy.GoneBy(*s.removal.Since, a.report.Time))
 		}
 	}
 	e.waits = e.waits && s.Because != "release" && s.Because != "tombstone"

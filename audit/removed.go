@@ -92,7 +92,7 @@ func (a *audit) findRemoved(ctx context.Context) error {
 		return err
 	}
 	for k, l := range a.goneImages {
-		a.removed[k.String()] = a.post(k.ID).withoutImage(l)
+		a.removed[k.String()] = a.withoutImage(a.post(k.ID), l)
 	}
 	if err := a.findSame(ctx); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (a *audit) findAnswered(ctx context.Context) error {
 }
 
 // withoutImage is the evidence on an entry of a post that stays, of which this is known.
-func (e *evidence) withoutImage(l lostImage) *evidence {
+func (a *audit) withoutImage(e *evidence, l lostImage) *evidence {
 	one := *e
 	one.bare = nil
 	one.digests, one.hashes, one.texts, one.waits, one.many = false, false, false, l.waits, l.many
@@ -244,7 +244,7 @@ func (e *evidence) withoutImage(l lostImage) *evidence {
 		s.why = strings.TrimSuffix("its image was removed from the post, "+string(l.reason)+", "+l.said, ", ")
 		s.removal = Removal{Why: whyImageGone(l.reason), Since: moment(l.since)}
 		if !l.since.IsZero() {
-			s.removal.Due = moment(l.since.Add(policy.DeleteWithin))
+			s.removal.Due = moment(policy.GoneBy(l.since, a.report.Time))
 		}
 	}
 	return &one
@@ -281,7 +281,7 @@ func (a *audit) findSame(ctx context.Context) error {
 			if t := since[k]; t != nil {
 				l.since = *t
 			}
-			a.removed[k.name] = a.posts[k.ID].withoutImage(l)
+			a.removed[k.name] = a.withoutImage(a.posts[k.ID], l)
 		}
 	}
 	// What took the place of such a picture is the entry's own. The picture itself is that of no post that stays.
@@ -311,7 +311,7 @@ func (a *audit) findFormer(ctx context.Context) error {
 	for k, digests := range erased {
 		key, _ := manifest.ParseKey(k.name)
 		left := a.removals.Fetched[key]
-		a.former[k.name] = k.withoutImage(lostImage{reason: left.Reason, because: "log", since: left.Since})
+		a.former[k.name] = a.withoutImage(k.evidence, lostImage{reason: left.Reason, because: "log", since: left.Since})
 		was := &known{evidence: a.former[k.name], name: k.name}
 		a.gone.all = append(a.gone.all, was)
 		for _, d := range digests {

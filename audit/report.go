@@ -31,6 +31,9 @@ func are(n int, one string) string {
 func at(t time.Time) string    { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 func dayOf(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
+// inFuture is said of a time on record that policy.Ahead does not believe.
+const inFuture = "in the future: a clock was wrong"
+
 // lasts says roughly how long something lasts.
 func lasts(d time.Duration) string {
 	switch {
@@ -318,11 +321,14 @@ func (r Report) Removals() (rows [][4]string) {
 			continue
 		}
 		said[f.ID] = true
-		due := when(f.Due)
+		since, due := when(f.Since), when(f.Due)
+		if f.Since != nil && policy.Ahead(*f.Since, r.Time) {
+			since = inFuture
+		}
 		if f.Due != nil && r.Time.After(*f.Due) {
 			due += " (late)"
 		}
-		rows = append(rows, [4]string{f.ID, f.Why, when(f.Since), due})
+		rows = append(rows, [4]string{f.ID, f.Why, since, due})
 	}
 	slices.SortFunc(rows, func(x, y [4]string) int { return strings.Compare(x[0], y[0]) })
 	return rows
@@ -461,8 +467,8 @@ func (r Report) rests() string {
 		return fmt.Sprintf("According to Reddit's answers in this audit%s.", r.others())
 	case c.Oldest != nil:
 		ago := lasts(r.Time.Sub(*c.Oldest)) + " ago"
-		if c.Oldest.Sub(r.Time) > time.Minute {
-			ago = "in the future: a clock was wrong"
+		if policy.Ahead(*c.Oldest, r.Time) {
+			ago = inFuture
 		}
 		return fmt.Sprintf("According to Reddit's answers of %s (%s)%s; later deletions are not known.",
 			at(*c.Oldest), ago, r.others())

@@ -173,8 +173,19 @@ var videoPath = regexp.MustCompile(`(?i)\.(gifv|mp4|webm|mov)$`)
 // IsVideo reports whether the path of an address names a video, which no host has as an image.
 func IsVideo(path string) bool { return videoPath.MatchString(path) }
 
-// ClockSkew is how far ahead of now a last look may lie before it is not believed.
+// ClockSkew is how far ahead of now a time on record may lie before it is not believed.
 const ClockSkew = 5 * time.Minute
+
+// Ahead reports whether a time on record lies in the future, so that a clock was wrong.
+func Ahead(t, now time.Time) bool { return t.Sub(now) > ClockSkew }
+
+// GoneBy returns by when what is known to be gone must be erased. Since a time in the future counts as since now.
+func GoneBy(since, now time.Time) time.Time {
+	if Ahead(since, now) {
+		since = now
+	}
+	return since.Add(DeleteWithin)
+}
 
 // Stale reports whether a post last seen live at lastLive is too old to be exported at
 // now. A post never seen live is stale, and so is one seen in the future.
@@ -182,8 +193,7 @@ func (p Policy) Stale(lastLive, now time.Time) bool {
 	if lastLive.IsZero() {
 		return true
 	}
-	age := now.Sub(lastLive)
-	return age > p.Reddit.RecheckWithin || age < -ClockSkew
+	return now.Sub(lastLive) > p.Reddit.RecheckWithin || Ahead(lastLive, now)
 }
 
 // Digest returns the SHA-256, as lower-case hex, of the effective settings. Comments, spelling of numbers, key order,

@@ -266,6 +266,19 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestGoneBy: a time that a clock which was ahead wrote gives nobody longer than from now on.
+func TestGoneBy(t *testing.T) {
+	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct{ ahead, want time.Duration }{
+		{-time.Hour, 47 * time.Hour}, {0, 48 * time.Hour}, {ClockSkew, 48*time.Hour + ClockSkew},
+		{ClockSkew + 1, 48 * time.Hour}, {100 * time.Hour, 48 * time.Hour},
+	} {
+		if got := GoneBy(now.Add(tt.ahead), now).Sub(now); got != tt.want {
+			t.Errorf("%v ahead: %v, want %v", tt.ahead, got, tt.want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(defaultTOML)
 	f.Add("[[images.host]]\nname = 'a.b'\n")
