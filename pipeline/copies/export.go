@@ -163,6 +163,8 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		res := j.HandedOut(rec)
 		switch {
 		case res.Outcome == state.Candidate:
+		case res.Reason == "not_rechecked" && policy.Ahead(rec.Post.LiveAt, e.Now()):
+			why["are of posts last seen live in the future: a clock was wrong"]++
 		case res.Reason == "not_rechecked":
 			why["are of posts last seen live too long ago"]++
 		case res.Reason == "absent_once":

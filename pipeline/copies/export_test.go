@@ -107,6 +107,8 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 		}, "1 of its rows are of posts that Reddit's last answer left out"},
 		{"old", func(_ *site, c *Config) { c.Now = func() time.Time { return now.Add(100 * time.Hour) } },
 			"3 of its rows are of posts last seen live too long ago"},
+		{"in the future", func(_ *site, c *Config) { c.Now = func() time.Time { return now.Add(-time.Hour) } },
+			"3 of its rows are of posts last seen live in the future: a clock was wrong"},
 		{"another release", func(_ *site, c *Config) { r := *c.Release; r.Digest = "x"; c.Release = &r }, otherVersion},
 		{"other annotations", func(_ *site, c *Config) { r := *c.Release; r.ManifestDigest = "x"; c.Release = &r },
 			otherVersion},
