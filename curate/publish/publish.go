@@ -96,6 +96,8 @@ type Removals struct {
 	Held   []HeldLift `json:"tombstones_with_refused_lift,omitempty"`
 	Lifted []string   `json:"tombstones_lifted,omitempty"` // posts that the list has although a statement lifted them
 	NoRow  []string   `json:"tombstones_without_row,omitempty"`
+	// Ahead are posts whose tombstones the workspace wrote while a clock was ahead: they are published as of now.
+	Ahead []string `json:"tombstones_dated_now,omitempty"`
 }
 
 // A HeldLift is a post whose tombstone holds although a statement lifted it.
@@ -324,8 +326,8 @@ func (p *publishing) annotate(ctx context.Context) error {
 // maxAhead is how far clocks and time zones may differ.
 const maxAhead = 24 * time.Hour
 
-// removals returns the tombstones that hold, the oldest first, those that were lifted, and the rows that must be hidden
-// by what holds and by what the workspace knows. A tombstone of the future is a slip of whoever wrote it.
+// removals returns the tombstones that hold, those that were lifted, and the rows that must be hidden by what holds and by
+// what the workspace knows. A tombstone of the future in the release is a slip of whoever wrote it.
 func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone, lifted []state.TombstoneEntry,
 	hidden state.GoneSet, err error) {
 	stones, hidden = slices.Clone(p.Config.Tombstones), state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
@@ -354,14 +356,11 @@ func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone,
 			stones = append(stones, t.Tombstone)
 		}
 	}
-	slices.SortFunc(stones, func(a, b manifest.Tombstone) int {
-		return cmp.Or(a.Time.Compare(b.Time),
-			cmp.Compare(a.ID, b.ID))
-	})
 	return stones, lifted, hidden, nil
 }
 
-// tell returns the tombstones without those of the workspace that no row is of, and notes what is to be said of them.
+// tell returns the tombstones, the oldest first, without those of the workspace that no row is of, and notes what is to be
+// said of them.
 func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneEntry,
 	rows map[manifest.PostID]bool) []manifest.Tombstone {
 	published := map[manifest.PostID]bool{}
@@ -374,10 +373,13 @@ func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneE
 		lifts[policy.NameTombstone(e.ID, e.Time)] = e.Lifted
 	}
 	p.Removals = Removals{Tombstones: len(stones)}
-	for _, t := range stones {
+	for i, t := range stones {
 		lift := lifts[policy.NameTombstone(t.ID, t.Time)]
 		if !published[t.ID] {
 			p.Added = append(p.Added, string(t.ID))
+			if policy.Ahead(t.Time, p.Now) { // whoever reads the list would count from then
+				p.Ahead, stones[i].Time = append(p.Ahead, string(t.ID)), p.Now
+			}
 			if lift != nil {
 				p.Held = append(p.Held, HeldLift{t.ID, cmp.Or(lift.Refused, "a job with another edition put it back")})
 			}
@@ -388,6 +390,9 @@ func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneE
 			p.NoRow = append(p.NoRow, string(t.ID))
 		}
 	}
+	slices.SortFunc(stones, func(a, b manifest.Tombstone) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID))
+	})
 	return stones
 }
 

@@ -297,7 +297,7 @@ func TestReleaseThatChanges(t *testing.T) {
 func TestTombstonesOfWorkspace(t *testing.T) {
 	at := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 	made, report, err := published(t, two, func(c *Config) {
-		c.Workspace, c.Now = known(t, c.Release, ""), at
+		c.Workspace, c.Now = known(t, c.Release, ""), at.Add(3*time.Hour)
 		c.Tombstones = []manifest.Tombstone{{ID: "zzz9", State: manifest.StateDeleted, Time: at.Add(time.Hour)}}
 		testkit.OK(t, c.Workspace.AddTombstones(t.Context(), []workspace.Tombstone{
 			{Tombstone: manifest.Tombstone{ID: "abc2", State: manifest.StateRemoved, Time: at.Add(2 * time.Hour)}},
