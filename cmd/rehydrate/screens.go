@@ -23,6 +23,7 @@ import (
 	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
+	"rehydrate/policy"
 	"rehydrate/study"
 	"rehydrate/study/models"
 
@@ -105,6 +106,7 @@ func (c *command) screenFuncs() template.FuncMap {
 	return template.FuncMap{
 		"add":        func(a, b int) int { return a + b },
 		"abs":        math.Abs,
+		"ahead":      func(t *time.Time) bool { return policy.Ahead(*t, c.now()) },
 		"amount":     func(sum float64) string { return models.Amount(sum, 2) },
 		"at":         func(t time.Time) string { return t.Format(time.RFC3339) },
 		"because":    because,

@@ -181,10 +181,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
 			withheld[rec.ID] = true
-			s.withhold(rec.Post.GoneAt, rec.Post.Unconfirmed)
+			s.withhold(rec.Post.GoneAt, now, rec.Post.Unconfirmed)
 		}
 		if t := rec.Trouble; t != nil && t.Withheld() && !rec.Post.Withheld {
-			s.withhold(t.At, t.Beside == workspace.Unconfirmed)
+			s.withhold(t.At, now, t.Beside == workspace.Unconfirmed)
 		}
 		// What was filtered out of the dataset still has its image here.
 		if _, gone := j.heard.Applied(rec); gone &&
@@ -229,14 +229,14 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	return s, nil
 }
 
-func (s *Summary) withhold(gone time.Time, unconfirmed bool) {
+func (s *Summary) withhold(gone, now time.Time, unconfirmed bool) {
 	s.Withheld++
 	s.MassRemoval = s.MassRemoval || unconfirmed
 	// The clock runs while a mass removal waits for its confirmation: the oldest one counts.
 	if gone.IsZero() || s.WithheldSince != nil && !gone.Before(*s.WithheldSince) {
 		return
 	}
-	since, by := gone, gone.Add(policy.DeleteWithin)
+	since, by := gone, policy.GoneBy(gone, now)
 	s.WithheldSince, s.SettleBy = &since, &by
 }
 
