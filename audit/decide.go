@@ -38,6 +38,7 @@ const (
 	doFetch   = "delete the file, then " + doRun // no run reads a stored image that has its length
 	doExplain = "ask the holder of the workspace to explain it"
 	doAway    = "delete it; if you must keep it, name its new place in the next audit"
+	doClose   = "rehydrate export --destroyed PATH --note WHO" // PATH is where the copy is
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
@@ -280,7 +281,7 @@ func (a *audit) tellRows() {
 		maps.DeleteFunc(barred, goes)
 		if ids := idsOf(barred); len(ids) > 0 {
 			a.duty(Duty{Kind: DutyHeld, Where: path, Posts: ids, Late: true,
-				Do: "make a new copy with rehydrate export and delete this one, then say so: rehydrate export --destroyed",
+				Do: "make a new copy with rehydrate export and delete this one, then say so: " + doClose,
 				What: fmt.Sprintf("the copy %s has rows of %s (%s) whose images this policy does not allow, or was not "+
 					"applied to yet", path, page.Counted(len(ids), "post"), some(ids))})
 		}

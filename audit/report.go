@@ -709,17 +709,18 @@ func (r Report) States() (rows [][2]string) {
 	return rows
 }
 
-// For returns the report with its advice as the reader types it. typed gets it with RELEASE for the release.
-func (r Report) For(typed func(do string) string) Report {
+// For returns the report with its advice as the reader types it. typed gets it with RELEASE for the release, and with PATH
+// for the place.
+func (r Report) For(typed func(do, where string) string) Report {
 	r.Findings, r.Open, r.Duties = slices.Clone(r.Findings), slices.Clone(r.Open), slices.Clone(r.Duties)
 	for i := range r.Findings {
-		r.Findings[i].Do = typed(r.Findings[i].Do)
+		r.Findings[i].Do = typed(r.Findings[i].Do, r.Findings[i].Where)
 	}
 	for i := range r.Open {
-		r.Open[i].Do = typed(r.Open[i].Do)
+		r.Open[i].Do = typed(r.Open[i].Do, r.Open[i].Where)
 	}
 	for i := range r.Duties {
-		r.Duties[i].Do = typed(r.Duties[i].Do)
+		r.Duties[i].Do = typed(r.Duties[i].Do, r.Duties[i].Where)
 	}
 	return r
 }

@@ -366,7 +366,7 @@ func (a *audit) stillOpen(c state.CopyReport) {
 		what += "; " + c.Told
 	}
 	a.duty(Duty{Kind: DutyCopy, Where: c.Path, What: what, Posts: c.Owed, Late: true,
-		Do: "put it in order and purge, or say what became of it: rehydrate export --destroyed"})
+		Do: "put it in order and purge, or say what became of it: " + doClose})
 }
 
 // eachBelow looks at a file, or at the files of a folder in byte order of their names, and at its folders in which
@@ -448,9 +448,9 @@ func (a *audit) outOfReach(c workspace.Copy, owed []string) {
 	if c.Told != "" {
 		what += "; what was said of it: " + c.Told
 	}
-	do := "say what became of it: rehydrate export --destroyed"
+	do := "say what became of it: " + doClose
 	if third {
-		do = "have them deleted there, then say so: rehydrate export --destroyed"
+		do = "have them deleted there, then say so: " + doClose
 	}
 	switch {
 	case c.Told != "" && !c.Open: // the trouble that a purge noted of a copy closes nothing

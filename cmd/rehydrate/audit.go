@@ -401,10 +401,15 @@ func (c *command) concludeAudit(ctx context.Context, r audit.Report, posts int, 
 	unwritten = append(unwritten, c.keepCheckpoint(ctx, r, f))
 	proof := proofOf(r, sum, recorded)
 	made := c.inRehearsal(ctx, r, posts, f.policy)
-	typed := func(do string) string { return c.toType(made.Replace(do)) }
+	typed := func(do, where string) string {
+		path := console.Joint + joined(shellWord(where)) + console.Joint
+		return strings.ReplaceAll(c.toType(made.Replace(do)), console.Joint+"PATH"+console.Joint, path)
+	}
 	said := r.For(typed)
 	if f.html != "" {
-		page := r.For(func(do string) string { return strings.ReplaceAll(typed(do), console.Joint, " ") })
+		page := r.For(func(do, where string) string {
+			return strings.ReplaceAll(typed(do, where), console.Joint, " ")
+		})
 		unwritten = append(unwritten, c.writeOwn(ctx, "page", f.html,
 			func(w io.Writer) error { return page.WritePage(w, sum, proof) }))
 	}
