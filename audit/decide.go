@@ -400,8 +400,8 @@ func (a *audit) decide(ctx context.Context) error {
 	return nil
 }
 
-// tellUnasked says of the posts about which nothing is known, or nothing of now: what is one fact of the release is said
-// once.
+// tellUnasked says of the posts about which nothing is known, or nothing of now: what is one fact of the release is
+// said once.
 func (a *audit) tellUnasked(unanswered map[manifest.Reason][]string, unasked, leftOut []string) {
 	for reason, ids := range unanswered {
 		a.open(atReddit, "audit again", "Reddit gave no answer about %s (%s): %s", page.Counted(len(ids), "post"), reason,

@@ -313,15 +313,15 @@ func (a *audit) resolve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays, and returns
-// the row that has it.
+// byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays, and
+// returns the row that has it.
 func (p place) byPostAlone(entry string) (row place, alone bool) {
 	hits, row := p.rowHits()
 	return row, slices.ContainsFunc(hits, func(h hit) bool { return h.alone && h.entry() == entry })
 }
 
-// tellAlone says that ids of galleries which stay are in rows of which nothing was found, and that their first image must
-// be gone.
+// tellAlone says that ids of galleries which stay are in rows of which nothing was found, and that their first image
+// must be gone.
 func (a *audit) tellAlone() {
 	rows := map[string]bool{}
 	for _, f := range a.found {

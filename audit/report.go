@@ -709,8 +709,8 @@ func (r Report) States() (rows [][2]string) {
 	return rows
 }
 
-// For returns the report with its advice as the reader types it. typed gets it with RELEASE for the release, and with PATH
-// for the place.
+// For returns the report with its advice as the reader types it. typed gets it with RELEASE for the release, and with
+// PATH for the place.
 func (r Report) For(typed func(do, where string) string) Report {
 	r.Findings, r.Open, r.Duties = slices.Clone(r.Findings), slices.Clone(r.Open), slices.Clone(r.Duties)
 	for i := range r.Findings {

@@ -326,8 +326,8 @@ func (p *publishing) annotate(ctx context.Context) error {
 // maxAhead is how far clocks and time zones may differ.
 const maxAhead = 24 * time.Hour
 
-// removals returns the tombstones that hold, those that were lifted, and the rows that must be hidden by what holds and by
-// what the workspace knows. A tombstone of the future in the release is a slip of whoever wrote it.
+// removals returns the tombstones that hold, those that were lifted, and the rows that must be hidden by what holds and
+// by what the workspace knows. A tombstone of the future in the release is a slip of whoever wrote it.
 func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone, lifted []state.TombstoneEntry,
 	hidden state.GoneSet, err error) {
 	stones, hidden = slices.Clone(p.Config.Tombstones), state.GoneSet{Posts: map[manifest.PostID]state.GonePost{}}
@@ -359,8 +359,8 @@ func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone,
 	return stones, lifted, hidden, nil
 }
 
-// tell returns the tombstones, the oldest first, without those of the workspace that no row is of, and notes what is to be
-// said of them.
+// tell returns the tombstones, the oldest first, without those of the workspace that no row is of, and notes what is to
+// be said of them.
 func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneEntry,
 	rows map[manifest.PostID]bool) []manifest.Tombstone {
 	published := map[manifest.PostID]bool{}
