@@ -207,3 +207,37 @@ func TestAnswersGoWithALostImage(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovedWhileItsFileWasLost: an image that its author took out of a gallery while its file was lost, or whose
+// picture was taken down elsewhere, does not come back with the file.
+func TestRemovedWhileItsFileWasLost(t *testing.T) {
+	ran := newWorld(t, append(numbered(12), "g*2")...).do("serve 5 g/1; run").ok()
+	testkit.Same(t, "the image without a row", "duplicate/flat", ran.inspect().outcome("g/1"))
+	for _, c := range []struct {
+		removal string
+		reason  manifest.Reason
+	}{
+		{"image left g/1; recheck", policy.LeftGallery},
+		{"post copyright p05; recheck; recheck confirm", policy.SameAsRemoved},
+	} {
+		for _, jobs := range []string{"recheck", "purge offline", "run", "image ok g/1; run"} {
+			w := ran.copied(t)
+			rec := w.inspect().records["g/1"]
+			name := ""
+			testkit.OK(t, w.inWorkspace(t.Context(), func(_ context.Context, ws *workspace.Workspace) error {
+				name = filepath.Join(w.dir, "ws", ws.ImageName(rec.Key, rec.Image.Format))
+				return nil
+			}))
+			body, err := os.ReadFile(name)
+			testkit.OK(t, err, os.Remove(name))
+			w.do("recheck; " + c.removal).ok()
+			testkit.OK(t, os.WriteFile(name, body, 0o600))
+			w.do(jobs).ok()
+			s, what := w.checkSound(), c.removal+"; "+jobs
+			testkit.Same(t, "the image after "+what, false, s.imageOf("g/1") || w.hasFile("g-1"))
+			if tr := s.records["g/1"].Trouble; tr == nil || tr.Reason != c.reason {
+				t.Errorf("%s: trouble %+v", what, tr)
+			}
+		}
+	}
+}

@@ -315,8 +315,8 @@ func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, troub
 
 // DropImage removes the image of an entry with all that was made of it, and notes why, as SetTrouble does. Of one that
 // was removed it keeps the digests, and has the log say so, also where the image went with its post before, which came
-// back without it. One that left its gallery is told from others there by its source, which it keeps as that of the
-// trouble.
+// back without it, or where its file was lost before it left its post: the file can turn up again. One that left its
+// gallery is told from others there by its source, which it keeps as that of the trouble.
 func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, removed bool) (err error) {
 	defer wrap(&err, "drop the image of %s", k)
 	if removed && why.At.IsZero() { // no earlier job found it
@@ -349,11 +349,16 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 			if why.Reason == policy.LeftGallery {
 				t.get(ctx, "SELECT source FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &why.Source)
 			}
+			left := policy.LeftPost(why.Reason)
 			t.get(ctx, `SELECT (EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2)
-				OR EXISTS (SELECT 1 FROM former_image WHERE id = ?1 AND image = ?2 AND erased))
+				OR EXISTS (SELECT 1 FROM former_image WHERE id = ?1 AND image = ?2 AND (erased OR ?4)))
 				AND NOT EXISTS (SELECT 1 FROM trouble WHERE id = ?1 AND image = ?2 AND reason = ?3 AND beside = '')`,
-				[]any{k.ID, k.Image, why.Reason}, &was)
+				[]any{k.ID, k.Image, why.Reason, left}, &was)
 			t.dropRows(ctx, k, "1")
+			if left && old == "" {
+				t.exec(ctx, `UPDATE former_image SET erased = 1
+					WHERE rowid = (SELECT max(rowid) FROM former_image WHERE id = ? AND image = ?)`, k.ID, k.Image)
+			}
 		} else {
 			t.loseImage(ctx, k)
 		}
