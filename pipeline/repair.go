@@ -14,6 +14,7 @@ import (
 	"rehydrate/pipeline/reading"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A disk that is not mounted, a file that was deleted by hand or an older state.db must not cost an image of a live
@@ -91,7 +92,8 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 	if err != nil {
 		return err
 	}
-	decoder := reading.New(nil, r.Policy)
+	// What today's policy does not take stays without a row, as where state.db has it (terms.refused).
+	decoder := reading.New(nil, policy.Policy{Images: policy.WidestImages()})
 	for _, l := range loose {
 		event, was := fetched[l.Key]
 		if !was {
@@ -175,8 +177,7 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 	return last, err
 }
 
-// restoreFetched stores a loose image as it was fetched. One that is not what was fetched, or that the policy does not
-// take, goes with the sweep.
+// restoreFetched stores a loose image as it was fetched. One that is not what was fetched goes with the sweep.
 func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
 	fetched auditlog.Event) error {
 	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
@@ -187,7 +188,7 @@ func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l wor
 	if err != nil {
 		return err
 	}
-	info, fault := r.Policy.InspectImage(body)
+	info, fault := picture.Inspect(body, policy.WidestImages().Limits())
 	if fault != nil {
 		return nil
 	}

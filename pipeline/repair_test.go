@@ -15,6 +15,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // imagesOf are the image files of a world's workspace.
@@ -223,6 +224,36 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 			w.do("serve 404 p04 p05 p06; " + job).ok()
 			testkit.Same(t, "rows", "p00 p01 p02 p04 p05 p06 p07 p08 p09 p10 p11", namesOf(w.checkSound().rows))
 		})
+	}
+}
+
+// TestPolicyCostsNoImageWithoutState: an image that the policy does not take stays, also where its row is lost, and is a
+// row again once the policy takes it.
+func TestPolicyCostsNoImageWithoutState(t *testing.T) {
+	older := newWorld(t, numbered(6)...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
+	ran := older.copied(t).do("run retry=http_404; host 404 i.redd.it").ok()
+	for name, refuse := range map[string]func(i *policy.Images){
+		"max_pixels": func(i *policy.Images) { i.MaxPixels = 1 },
+		"max_side":   func(i *policy.Images) { i.MaxSide = 1 },
+		"max_bytes":  func(i *policy.Images) { i.MaxBytes = 1 },
+		"a placeholder": func(i *policy.Images) {
+			i.Placeholders = []policy.Placeholder{{Name: "any", SHA256: state.SHA256(drawn("4"))}}
+		},
+	} {
+		for _, job := range []string{"run", "run without one", "recheck", "purge offline"} {
+			w := ran.copied(t)
+			w.putBack(older, "state.db")
+			if job == "run without one" {
+				testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+				job = "run confirm"
+			}
+			refuse(&w.policy.Images)
+			w.do(job).ok()
+			testkit.Same(t, name+", "+job+": images", 6, len(w.imagesOf()))
+			w.policy = ran.policy
+			w.do("run").ok()
+			testkit.Same(t, name+", "+job+": rows", "p00 p01 p02 p03 p04 p05", namesOf(w.checkSound().rows))
+		}
 	}
 }
 

@@ -23,19 +23,24 @@ func (f *Fault) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s/%s: %s", f.Outcome, f.Reason, f.Detail), ": ")
 }
 
-// limits returns what picture is to hold files to.
-func (i Images) limits() picture.Limits {
+// WidestImages has the widest limits that a policy can set: what any policy took, they take.
+func WidestImages() Images {
+	return Images{MaxBytes: 256 << 20, MaxPixels: 268402689, MaxSide: 65535}
+}
+
+// Limits returns what picture is to hold files to.
+func (i Images) Limits() picture.Limits {
 	return picture.Limits{MaxBytes: i.MaxBytes, MaxPixels: i.MaxPixels, MaxSide: i.MaxSide}
 }
 
 // MaxDecodedBytes returns the bound on the DecodedBytes of an image that InspectImage passes.
-func (i Images) MaxDecodedBytes() int64 { return i.limits().MaxDecodedBytes() }
+func (i Images) MaxDecodedBytes() int64 { return i.Limits().MaxDecodedBytes() }
 
 // InspectImage decides from its bytes alone whether a downloaded body may be decoded: the checks of picture.Inspect
 // within the policy's limits, and the known placeholders. The fault is nil exactly when the body may go to
 // picture.Decode.
 func (p Policy) InspectImage(body []byte) (picture.Info, *Fault) {
-	info, broken := picture.Inspect(body, p.Images.limits())
+	info, broken := picture.Inspect(body, p.Images.Limits())
 	// A placeholder has a reason of its own, so it counts before the limits that it breaks.
 	if info.Format != "" {
 		long, short := "", ""

@@ -116,9 +116,10 @@ func (c checker) check(p Policy) {
 	c.aboveZero("reddit.mass_removal_share", r.MassRemovalShare, 1, "")
 	c.want("reddit.readmit", r.Readmit == ReadmitNever || r.Readmit == ReadmitModerator, string(r.Readmit),
 		`"never" or "moderator"`)
-	c.within("images.max_bytes", i.MaxBytes, 1, 256<<20, "")
-	c.within("images.max_pixels", i.MaxPixels, 1, 268402689, "")
-	c.within("images.max_side", int64(i.MaxSide), 1, 65535, "")
+	widest := WidestImages()
+	c.within("images.max_bytes", i.MaxBytes, 1, widest.MaxBytes, "")
+	c.within("images.max_pixels", i.MaxPixels, 1, widest.MaxPixels, "")
+	c.within("images.max_side", int64(i.MaxSide), 1, int64(widest.MaxSide), "")
 	if i.SuspectAfter != 0 {
 		c.want("images.suspect_after", i.SuspectAfter >= 2 && i.SuspectAfter <= 1000000, i.SuspectAfter,
 			"0, which is never, or 2 to 1000000")
