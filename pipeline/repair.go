@@ -37,7 +37,7 @@ func (e *MissingError) Error() string {
 
 // repair makes files and rows of images fit before a sweep, and returns the files that stay for the next run.
 func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.LooseImage, error) {
-	if err := r.restoreLoose(ctx, a.Loose); err != nil {
+	if err := r.restoreLoose(ctx, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Missing) == 0 {
@@ -66,18 +66,23 @@ func (r *run) allowMissing(a workspace.Astray) error {
 	return nil
 }
 
-// restoreLoose stores images again whose rows are lost, as with an older state.db: what the log says was fetched of a
-// post that is not gone, and was not erased since. Those of entries that are not loaded stay for the next run.
-func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) error {
+// restoreLoose takes images back whose rows are lost, or are of earlier images, as with an older state.db: what the
+// log says was fetched last of a post that is not gone, and was not erased since. Such an entry's own image is not
+// missing then. Those of entries that are not loaded stay for the next run.
+func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
+	missing := map[manifest.Key]bool{}
+	for _, k := range a.Missing {
+		missing[k] = true
+	}
 	loaded := map[manifest.Key]bool{} // of the candidates: whether state.db has the entry
-	for _, l := range loose {
+	for _, l := range a.Loose {
 		rec, err := r.stored(ctx, l.Key)
 		if err != nil {
 			return err
 		}
 		has := rec.Key == l.Key
 		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
-		if !gone && (has && rec.Image == nil || !has && !r.loads) {
+		if !gone && (has && (rec.Image == nil || missing[l.Key]) || !has && !r.loads) {
 			loaded[l.Key] = has
 		}
 	}
@@ -86,7 +91,7 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 	}
 	fetched, err := r.fetched(ctx, loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
-		r.keepUnknown(loose, loaded)
+		r.keepUnknown(a, loaded)
 		return nil
 	}
 	if err != nil {
@@ -94,7 +99,7 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 	}
 	// What today's policy does not take stays without a row, as where state.db has it (terms.refused).
 	decoder := reading.New(nil, policy.Policy{Images: policy.WidestImages()})
-	for _, l := range loose {
+	for _, l := range a.Loose {
 		event, was := fetched[l.Key]
 		if !was {
 			continue
@@ -103,8 +108,12 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 			r.later = append(r.later, l)
 			continue
 		}
-		if err := r.restoreFetched(ctx, decoder, l, event); err != nil {
+		back, err := r.restoreFetched(ctx, decoder, l, event)
+		if err != nil {
 			return err
+		}
+		if back {
+			a.Missing = slices.DeleteFunc(a.Missing, func(k manifest.Key) bool { return k == l.Key })
 		}
 	}
 	if len(r.later) > 0 {
@@ -116,8 +125,8 @@ func (r *run) restoreLoose(ctx context.Context, loose []workspace.LooseImage) er
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
 // from one that was erased. It stops no removal: the end of the job says that the log is damaged.
-func (r *run) keepUnknown(loose []workspace.LooseImage, loaded map[manifest.Key]bool) {
-	for _, l := range loose {
+func (r *run) keepUnknown(a *workspace.Astray, loaded map[manifest.Key]bool) {
+	for _, l := range a.Loose {
 		if _, candidate := loaded[l.Key]; candidate {
 			r.later = append(r.later, l)
 		}
@@ -177,40 +186,41 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 	return last, err
 }
 
-// restoreFetched stores a loose image as it was fetched. One that is not what was fetched goes with the sweep.
+// restoreFetched takes a loose image back as it was fetched, and reports whether it did. One that is not what was fetched
+// goes with the sweep.
 func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
-	fetched auditlog.Event) error {
+	fetched auditlog.Event) (bool, error) {
 	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,
 		SHA256: fetched.SHA256})
 	if _, other := errors.AsType[*workspace.Damaged](err); other {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	info, fault := picture.Inspect(body, policy.WidestImages().Limits())
 	if fault != nil {
-		return nil
+		return false, nil
 	}
 	pic, err := decoder.Decode(ctx, info, body)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer pic.Free()
 	hash, err := dedupe.HashImage(pic.Image)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.Log.Info("an image whose row was lost is taken back", "id", l.ID, "image", l.Key.Image)
 	if err := r.Workspace.WasLive(ctx, l.ID, fetched.Time); err != nil {
-		return err
+		return false, err
 	}
 	// From where it came is not known: the next run asks, and finds the same file there or keeps this one.
-	return r.Workspace.StoreImage(ctx, l.Key, body, workspace.Image{Format: info.Format, Width: info.Width,
-		Height:         info.Height,
-		OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes, PixelsSHA256: picture.ShownDigest(body, info.Format,
-			pic.Upright),
-		PHash: hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
+	err = r.Workspace.TakeBack(ctx, l.Key, workspace.Image{Format: info.Format, Width: info.Width, Height: info.Height,
+		SHA256: fetched.SHA256, Bytes: l.Bytes, OriginalSHA256: fetched.Original, OriginalBytes: l.Bytes,
+		PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright),
+		PHash:        hash.Bits, Flat: hash.Flat, HashKind: dedupe.HashKind()})
+	return err == nil, err
 }
 
 // readStored reads a stored image; one that is damaged it puts back from the dataset first. The error is

@@ -227,6 +227,42 @@ func TestOlderStateLosesNoImage(t *testing.T) {
 	}
 }
 
+// TestOlderStateLosesNoReplacement: an image that took the place of another one since state.db was saved is taken back.
+func TestOlderStateLosesNoReplacement(t *testing.T) {
+	older := newWorld(t, numbered(12)...).do("serve small:20 p03; serve small:21 p04; serve small:22 p05; " +
+		"serve small:23 p06; run").ok()
+	ran := older.copied(t).do("move 30 p03; move 31 p04; move 32 p05; move 33 p06; run; host 404 i.redd.it").ok()
+	want := ran.inspect()
+	for _, jobs := range []string{"run", "recheck; run", "purge offline; run", "post deleted p03; purge; run"} {
+		w := ran.copied(t)
+		w.putBack(older, "state.db")
+		w.do(jobs).ok()
+		s := w.checkSound()
+		for _, row := range []string{"p03", "p04", "p05", "p06"} {
+			gone := row == "p03" && strings.Contains(jobs, row)
+			if img := s.records[row].Image; gone != (img == nil) ||
+				!gone && img.SHA256 != want.records[row].Image.SHA256 {
+				t.Errorf("%s: image of %s: %+v", jobs, row, img)
+			}
+		}
+	}
+}
+
+// TestFaultLosesNoImageTakenBack: a job that fails while it takes images back costs none.
+func TestFaultLosesNoImageTakenBack(t *testing.T) {
+	ran := newWorld(t, numbered(3)...).do("run; host 404 i.redd.it").ok()
+	for n := 1; ; n++ {
+		w := ran.copied(t)
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		w.do(fmt.Sprintf("run fault=%d", n))
+		struck := w.struck.Load()
+		testkit.Same(t, fmt.Sprintf("images after fault %d", n), 3, len(w.imagesOf()))
+		if !struck {
+			break
+		}
+	}
+}
+
 // TestPolicyCostsNoImageWithoutState: an image that the policy does not take stays, also where its row is lost, and is a
 // row again once the policy takes it.
 func TestPolicyCostsNoImageWithoutState(t *testing.T) {

@@ -653,10 +653,10 @@ type Swept struct {
 type Astray struct {
 	Images  int            // rows
 	Missing []manifest.Key // rows whose file is not there, or has another length
-	Loose   []LooseImage   // files that are named as images of entries and have no row
+	Loose   []LooseImage   // files that are named as images of entries and have no row, or one of another length
 }
 
-// A LooseImage is a file without a row.
+// A LooseImage is a file that no row is of.
 type LooseImage struct {
 	manifest.Key
 	Name, Format string
@@ -665,7 +665,7 @@ type LooseImage struct {
 
 // Sweep repairs what a killed run left; call it at the start of a run. It checks names and lengths, not content. Files
 // and rows of images that do not fit together go, but for those that mend, which may be nil, makes fit before: PutBack
-// and StoreImage do. The files that it returns stay, without rows. An error of mend ends it.
+// and TakeBack do. The files that it returns stay, without rows. An error of mend ends it.
 func (w *Workspace) Sweep(ctx context.Context,
 	mend func(context.Context, Astray) (stay []LooseImage, err error)) (s Swept, err error) {
 	defer wrap(&err, "sweep the workspace")
@@ -693,7 +693,7 @@ func (w *Workspace) Sweep(ctx context.Context,
 	if err := w.sweepReplaced(ctx, &s); err != nil {
 		return s, err
 	}
-	a, _, err := w.compareFiles(ctx, &s)
+	a, _, err := w.compareFiles(ctx, &s, nil)
 	var stay []LooseImage
 	if err == nil && mend != nil && len(a.Missing)+len(a.Loose) > 0 {
 		stay, err = mend(ctx, a)
@@ -762,17 +762,13 @@ func (w *Workspace) sweepReplaced(ctx context.Context, s *Swept) error {
 // sweepFiles removes unfinished files, image files without their rows but for those that stay, and rows without their
 // files.
 func (w *Workspace) sweepFiles(ctx context.Context, s *Swept, stay []LooseImage) error {
-	a, left, err := w.compareFiles(ctx, s)
+	stays := map[string]bool{}
+	for _, l := range stay {
+		stays[l.Name] = true
+	}
+	a, left, err := w.compareFiles(ctx, s, stays)
 	if err != nil {
 		return err
-	}
-	if len(stay) > 0 {
-		stays := map[string]bool{}
-		for _, l := range stay {
-			stays[l.Name] = true
-		}
-		left = slices.DeleteFunc(left, func(name string) bool { return stays[name] })
-		s.Orphans -= len(stay)
 	}
 	// A file whose length is not its row's goes as well, and its row below: the next run fetches it again.
 	if err := w.unlink(ctx, left...); err != nil {
@@ -791,12 +787,14 @@ func (w *Workspace) sweepFiles(ctx context.Context, s *Swept, stay []LooseImage)
 
 // Astray compares the image files with their rows, and changes nothing.
 func (w *Workspace) Astray(ctx context.Context) (a Astray, err error) {
-	a, _, err = w.compareFiles(ctx, &Swept{})
+	a, _, err = w.compareFiles(ctx, &Swept{}, nil)
 	return a, err
 }
 
-// compareFiles compares the image files with their rows, and lists the files that a sweep removes.
-func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left []string, err error) {
+// compareFiles compares the image files with their rows, and lists the files that a sweep removes: those that do not
+// stay.
+func (w *Workspace) compareFiles(ctx context.Context, s *Swept, stays map[string]bool) (a Astray, left []string,
+	err error) {
 	// A link in the place of the folder would make all images look lost.
 	if info, err := w.root.Lstat(imagesName); err == nil && !info.IsDir() {
 		return a, nil, fmt.Errorf("%s is not a folder: move it away", imagesName)
@@ -820,16 +818,22 @@ func (w *Workspace) compareFiles(ctx context.Context, s *Swept) (a Astray, left 
 			s.Temporary++
 		case !strings.HasPrefix(f.Name, imagesName+"/"):
 			continue
-		case !hasRow:
-			s.Orphans++
-			if loose, ok := w.looseImage(f); ok {
-				a.Loose = append(a.Loose, loose)
-			} else {
-				s.Strays++
-			}
-		case f.Mode.IsRegular() && f.Size == row.bytes:
+		case hasRow && f.Mode.IsRegular() && f.Size == row.bytes:
 			delete(missing, f.Name)
 			continue
+		case stays[f.Name]:
+			continue
+		default:
+			loose, ok := w.looseImage(f)
+			if ok {
+				a.Loose = append(a.Loose, loose)
+			}
+			if !hasRow {
+				s.Orphans++
+			}
+			if !hasRow && !ok {
+				s.Strays++
+			}
 		}
 		left = append(left, f.Name)
 	}
@@ -850,6 +854,16 @@ func (w *Workspace) looseImage(f Found) (LooseImage, bool) {
 		}
 	}
 	return LooseImage{}, false
+}
+
+// TakeBack stores an image whose file is there already, in place of a row of another one. It writes no file: one that
+// was to be written again could be lost with that. SHA256 and Bytes of img are those of the file.
+func (w *Workspace) TakeBack(ctx context.Context, k manifest.Key, img Image) error {
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	return w.change(ctx, "take back the image of "+k.String(),
+		func(ctx context.Context, t *tx) { w.putImage(ctx, t, k, img) })
 }
 
 // PutBack writes the file of a stored image again, and keeps all that is known of it. It fails with ErrNoImage where no
