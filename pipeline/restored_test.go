@@ -346,6 +346,40 @@ func TestRemovalsOutliveTheEnd(t *testing.T) {
 	}
 }
 
+// TestLogIsToldOfImages: a log that is older than state.db, or another one, is told which images there are and which were
+// taken out of their posts. So a state.db that is lost after that costs no image, and brings none back.
+func TestLogIsToldOfImages(t *testing.T) {
+	older := newWorld(t, append(numbered(6), "g*2")...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
+	ran := older.copied(t).do("run retry=http_404; image left g/1; post deleted p02; recheck; recheck confirm; " +
+		"host 404 i.redd.it").ok()
+	testkit.Same(t, "rows", "g p00 p01 p03 p04 p05", namesOf(ran.checkSound().rows))
+	other := older.copied(t).do("post deleted p00; recheck; recheck; recheck; recheck; recheck; recheck; recheck").ok()
+	for name, c := range map[string]struct {
+		log  *world
+		rows string
+	}{
+		"older":   {older, "g p00 p01 p03 p04 p05"},
+		"another": {other, "g p01 p03 p04 p05"},
+		"none":    {nil, "g p00 p01 p03 p04 p05"},
+	} {
+		for _, job := range []string{"recheck", "purge offline"} {
+			w := ran.copied(t)
+			if c.log != nil {
+				w.putBack(c.log, "audit", "log.key")
+			} else {
+				testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, "ws", "audit")))
+			}
+			w.do(job).ok()
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+			w.do("post live p02 p00; image ok g/1; run").ok()
+			s := w.checkSound()
+			testkit.Same(t, name+", "+job+": rows", c.rows, namesOf(s.rows))
+			testkit.Same(t, name+", "+job+": g/1", "gone/gallery_item_deleted", s.outcome("g/1"))
+			testkit.Same(t, name+", "+job+": p02", "deleted/tombstone", s.outcome("p02"))
+		}
+	}
+}
+
 // checkLogged: the log names each file of the dataset as it stands there, whatever was put back.
 func (w *world) checkLogged(s inventory) {
 	w.Helper()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -427,7 +428,7 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 	if err == nil {
 		err = w.checkRemovals(ctx, log, &r)
 	}
-	if err == nil && r.what == auditlog.RestoredLog {
+	if err == nil && (r.what == auditlog.RestoredLog || r.what == auditlog.RestoredOther) {
 		err = w.sayAgain(ctx, log, &r)
 	}
 	switch {
@@ -472,8 +473,9 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events, r.again)...)
 }
 
-// sayAgain finds what holds of removals and copies that an older log, and the records that wait behind it, say
-// otherwise: the records of it were lost, and no job would write them again.
+// sayAgain finds what holds of removals, copies and images that a log which is older, or another one, and the records
+// that wait behind it, do not say: the records of it were lost, and no job would write them again. What another log
+// says was removed stays so.
 func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored) error {
 	queue, err := readQueue(ctx, w.db, r.from, -1)
 	if err != nil {
@@ -488,24 +490,53 @@ func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored
 		return err
 	}
 	open := map[string]auditlog.Event{} // copies, by the last word on each
+	had := lastFetched{}
 	err = replay(ctx, log, behind, func(e auditlog.Event) {
+		had.add(e)
 		if opened, closed := e.OfCopy(); opened {
 			open[e.Path] = e
 		} else if closed {
 			delete(open, e.Path)
 		}
 	})
-	stones, wrong := w.Tombstones(ctx)
-	copies, fault := w.Copies(ctx)
-	if err := errors.Join(err, wrong, fault); err != nil {
+	if err != nil {
 		return err
 	}
+	stones, err := w.Tombstones(ctx)
+	if err != nil {
+		return err
+	}
+	holds := r.sayStones(stones, said)
+	copies, err := w.Copies(ctx)
+	if err != nil {
+		return err
+	}
+	r.sayCopies(copies, open)
+	for rec, err := range w.Records(ctx, Select{Bare: true}) {
+		if err != nil {
+			return err
+		}
+		if !holds[rec.ID] {
+			r.sayImage(rec, said, had)
+		}
+	}
+	return nil
+}
+
+// sayStones says the tombstones that a log does not have as they are, and returns the posts of which one holds.
+func (r *restored) sayStones(stones []Tombstone, said *auditlog.Removals) (holds map[manifest.PostID]bool) {
 	last := map[manifest.PostID]auditlog.Tombstone{}
 	for _, t := range said.Tombstones {
 		last[t.ID] = t
 	}
+	holds = map[manifest.PostID]bool{}
 	for _, t := range stones {
 		was, one := last[t.ID], []auditlog.Post{{ID: t.ID, State: t.State, Reason: auditlog.Word(t.Reason)}}
+		buried := r.what == auditlog.RestoredOther && was.ID != "" && !was.Undone // by the other log
+		holds[t.ID] = !t.Readmitted || buried
+		if t.Readmitted && buried {
+			continue
+		}
 		if was.Post != one[0] || !was.Since.Equal(t.Time) || was.Undone && !t.Readmitted {
 			r.again = append(r.again, auditlog.Event{Kind: auditlog.Buried, Since: t.Time, Posts: one})
 			was.Undone = false
@@ -514,28 +545,82 @@ func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored
 			r.again = append(r.again, auditlog.Event{Kind: auditlog.Readmitted, Posts: []auditlog.Post{{ID: t.ID}}})
 		}
 	}
+	return holds
+}
+
+// sayCopies says which copies were registered or closed, where the log has it otherwise.
+func (r *restored) sayCopies(copies []Copy, open map[string]auditlog.Event) {
 	for _, c := range copies {
-		if e, is := open[hexDigest([]byte(c.Path))]; is && c.Closed() {
-			r.again = append(r.again, auditlog.Event{Kind: auditlog.CopyPurged, Path: e.Path, Format: e.Format, Verdict: "told"})
+		e := auditlog.Event{Path: hexDigest([]byte(c.Path)), Format: c.Format}
+		_, is := open[e.Path]
+		switch {
+		case is && c.Closed():
+			e.Kind, e.Verdict = auditlog.CopyPurged, "told"
+		case is || c.Closed():
+			continue
+		case len(c.Files) > 0:
+			e.Kind, e.Time = auditlog.Copy, c.Made
+		case !filepath.IsAbs(c.Path): // what was sent to a third party has no files here
+			e.Kind, e.Time = auditlog.Disclosed, c.Made
+		default: // an export that did not end
+			continue
+		}
+		r.again = append(r.again, e)
+	}
+}
+
+// sayImage says that an image was fetched, or was taken out of its post, where the log does not: while no record says
+// so, nobody could tell it from one that was erased, or would know that it is not to be fetched again.
+func (r *restored) sayImage(rec Record, said *auditlog.Removals, had lastFetched) {
+	_, left := said.Entries[rec.Key]
+	leaves := rec.Trouble != nil && policy.LeftPost(rec.Trouble.Reason)
+	digest, known := had.of(rec.Key)
+	switch {
+	case rec.Image == nil && leaves && rec.Trouble.Removed() && !left:
+		r.again = append(r.again, auditlog.Event{Kind: auditlog.Erased, Posts: []auditlog.Post{{ID: rec.ID}},
+			Image: rec.Key.Image, Verdict: string(auditlog.Word(rec.Trouble.Reason))})
+	case rec.Image == nil || left && leaves || digest == rec.Image.SHA256:
+	case digest == "" && known && r.what == auditlog.RestoredOther: // which says that it was erased
+	default:
+		e := fetched(rec.Key, *rec.Image)
+		e.Time = rec.Post.LiveAt // a state.db that is lost after this is told when the post was live by it
+		r.again = append(r.again, e)
+	}
+}
+
+// lastFetched has the images of posts as a log says that they were fetched last.
+type lastFetched map[manifest.PostID][]fetchedImage
+
+type fetchedImage struct {
+	image  int
+	sha256 string // "" once it was erased
+}
+
+func (l lastFetched) of(k manifest.Key) (sha256 string, known bool) {
+	for _, f := range l[k.ID] {
+		if f.image == k.Image {
+			return f.sha256, true
 		}
 	}
-	var ids []manifest.PostID
-	for k := range said.Entries {
-		ids = append(ids, k.ID)
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	for rec, err := range w.Records(ctx, Select{Bare: true, IDs: ids}) {
-		if err != nil {
-			return err
+	return "", false
+}
+
+// add takes the next record.
+func (l lastFetched) add(e auditlog.Event) {
+	for _, p := range e.Posts {
+		for i, f := range l[p.ID] {
+			k := manifest.Key{ID: p.ID, Image: f.image}
+			if e.Erases(k) {
+				l[p.ID][i].sha256 = ""
+			}
+			if e.Kind == auditlog.Fetch && f.image == e.Image {
+				l[p.ID][i].sha256 = e.SHA256
+			}
 		}
-		_, left := said.Entries[rec.Key]
-		if left && rec.Image != nil && (rec.Trouble == nil || !policy.LeftPost(rec.Trouble.Reason)) { // it came again
-			r.again = append(r.again, fetched(rec.Key, *rec.Image))
+		if _, known := l.of(manifest.Key{ID: p.ID, Image: e.Image}); e.Kind == auditlog.Fetch && !known {
+			l[p.ID] = append(l[p.ID], fetchedImage{e.Image, e.SHA256})
 		}
 	}
-	return nil
 }
 
 // ExportUnsure reports whether state.db or the log was another one at the last export, since ExportSure: the log may
