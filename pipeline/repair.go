@@ -240,10 +240,11 @@ func (r *run) readStored(ctx context.Context, rec workspace.Record) ([]byte, err
 	return r.Workspace.ReadImage(ctx, rec.Key, *rec.Image)
 }
 
-// checkMoving reads the stored images of rows that are to move to another file of the dataset, and puts back those that
-// are damaged: when such a row is written, the file that has its bytes may have gone. The error is *workspace.Damaged
-// where the dataset does not have one.
+// checkMoving reads the stored images of rows that are to move to another file of the dataset, or to leave it, and puts
+// back those that are damaged: when the dataset is written, the file that has their bytes may have gone. The error is
+// *workspace.Damaged where the dataset does not have one.
 func (r *run) checkMoving(ctx context.Context, d *state.Decisions, plans map[string][]int) error {
+	moving := slices.Collect(d.Leaving())
 	for split, plan := range plans {
 		shard, rows := -1, 0 // how many rows it has room for
 		var stay map[string]bool
@@ -257,16 +258,33 @@ func (r *run) checkMoving(ctx context.Context, d *state.Decisions, plans map[str
 				}
 			}
 			rows--
-			if !there || stay[k.String()] {
-				continue
+			if there && !stay[k.String()] {
+				moving = append(moving, k)
 			}
-			rec, err := r.stored(ctx, k)
-			if err == nil {
-				_, err = r.readStored(ctx, rec)
-			}
-			if err != nil {
-				return err
-			}
+		}
+	}
+	const atOnce = 1000
+	for keys := range slices.Chunk(moving, atOnce) {
+		if err := r.checkImages(ctx, keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkImages reads the stored images of entries, and puts back those that are damaged. One that was removed is none.
+func (r *run) checkImages(ctx context.Context, keys []manifest.Key) error {
+	ids, wanted := []manifest.PostID{}, map[manifest.Key]bool{}
+	for _, k := range keys {
+		ids = append(ids, k.ID)
+		wanted[k] = true
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
+		if err == nil && rec.Image != nil && wanted[rec.Key] {
+			_, err = r.readStored(ctx, rec)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -173,6 +173,17 @@ func TestMovedRowIsRestored(t *testing.T) {
 	testkit.Same(t, "the split of p01", "test", s.records["p01"].Split)
 }
 
+// TestLeavingRowIsRestored: a file with a flipped bit is put back from the dataset before its row leaves that for anything
+// but a removal, so that it can come back.
+func TestLeavingRowIsRestored(t *testing.T) {
+	w := newWorld(t, numbered(5)...).do("run").ok()
+	flipBit(t, w.imagesOf()[1])
+	w.do("host 404 i.redd.it; names 40 p01; run").ok()
+	testkit.Same(t, "rows without it", "p00 p02 p03 p04", namesOf(w.checkSound().rows))
+	w.do("names 1 p01; run").ok()
+	testkit.Same(t, "rows", "p00 p01 p02 p03 p04", namesOf(w.checkSound().rows))
+}
+
 // TestShardCostsNoImage: that a shard finds a file damaged or does not see it costs no image that is whole where the
 // shards are merged, or that the dataset has.
 func TestShardCostsNoImage(t *testing.T) {

@@ -550,6 +550,17 @@ func (d *Decisions) Kept(split string) iter.Seq2[manifest.Key, bool] {
 	}
 }
 
+// Leaving yields the rows that the dataset has and that are not kept.
+func (d *Decisions) Leaving() iter.Seq[manifest.Key] {
+	return func(yield func(manifest.Key) bool) {
+		for n, res := range d.Results {
+			if res.Outcome != manifest.Kept && d.rows[n].there && !yield(res.Key) {
+				return
+			}
+		}
+	}
+}
+
 // Because counts the entries with a reason.
 func (d *Decisions) Because(reason manifest.Reason) (n int) {
 	for _, res := range d.Results {
