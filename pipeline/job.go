@@ -323,7 +323,7 @@ func (r *run) allowLoss(images, of int) error {
 	if !few && !r.ConfirmRemovals {
 		return &LossError{Images: images, Of: of}
 	}
-	r.spent = !few
+	r.spent = r.spent || !few // a run binds a second time, to what it then has of the manifest
 	r.out.LeftManifest = images
 	return nil
 }
