@@ -763,8 +763,8 @@ func (a *audit) readRecords(ctx context.Context) error {
 	}
 	a.next = last.Next
 	if len(a.next) > 0 {
-		a.note("rows were being taken out of the dataset when the last command was cut off: the next rehydrate recheck " +
-			"finishes it")
+		a.note("files of the dataset were being replaced when the last command was cut off: the next rehydrate recheck " +
+			"puts on record what is there")
 	}
 	return cmp.Or(err, ctx.Err())
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -116,5 +117,43 @@ func TestKilledBeforeTheDataset(t *testing.T) {
 	}
 	if decided == 0 {
 		t.Error("no step was between the outcomes and the dataset")
+	}
+}
+
+// TestKilledBetweenTheFiles: a file of the dataset that a job had written when it was killed is on record. The next job
+// counts its rows, describes the dataset as it is, and takes rows out of it.
+func TestKilledBetweenTheFiles(t *testing.T) {
+	ran := newWorld(t, append(numbered(6), "q1", "r1")...).do("run").ok()
+	testkit.Same(t, "files", 4, len(ran.inspect().files))
+	for _, c := range []struct{ job, next, rows string }{
+		{"engine B; run", "recheck", "p00 p01 p02 p03 p04 p05 q1 r1"},
+		{"engine B; split; work; merge", "recheck", "p00 p01 p02 p03 p04 p05 q1 r1"},
+		{"post deleted p00; recheck; engine B; run", "purge offline", "p01 p02 p03 p04 p05 q1 r1"},
+		{"engine B; run", "post deleted p01; recheck", "p00 p02 p03 p04 p05 q1 r1"},
+		{"engine B; run", "purge offline id=p00 id=p01", "p02 p03 p04 p05 q1 r1"},
+	} {
+		for files := range 3 { // that have their names
+			w, seen := ran.copied(t), 0
+			job := c.job[strings.LastIndex(c.job, ";")+1:]
+			w.do(strings.TrimSuffix(c.job, job))
+			w.hook = func(step, name string) error {
+				if seen == files {
+					return errDead
+				}
+				if strings.HasSuffix(name, ".parquet") && step == "rename" {
+					seen++
+				}
+				return nil
+			}
+			w.do(job)
+			w.hook = nil
+			w.do(c.next).ok()
+			s := w.checkSound()
+			what := fmt.Sprintf("%s, killed after %d files; %s", c.job, files, c.next)
+			testkit.Same(t, "rows after "+what, c.rows, namesOf(s.rows))
+			w.checkLogged(s)
+			w.do("run").ok()
+			testkit.Same(t, "rows after a run after "+what, c.rows, namesOf(w.checkSound().rows))
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -167,6 +168,7 @@ type written struct {
 	files []workspace.File // shards that the last export wrote, or what a removal made of them
 	other []string         // what stands where shards of ours would
 	rows  map[string]bool  // of files
+	next  bool             // some of files are on record as the next ones alone: a job that wrote them was cut off
 }
 
 // readDataset reads which rows the dataset has.
@@ -181,27 +183,50 @@ func (r *run) readDataset(ctx context.Context) (*written, error) {
 	if err != nil {
 		return nil, err
 	}
+	isNext := func(f workspace.File) bool { return d.last.Wrote(f) && !slices.Contains(d.last.Files, f) }
+	// Behind the others: it has rows of one that was not written yet where a row moved.
+	files = slices.Concat(slices.DeleteFunc(slices.Clone(files), isNext),
+		slices.DeleteFunc(slices.Clone(files), func(f workspace.File) bool { return !isNext(f) }))
 	for _, f := range files {
-		if d.last.Wrote(f) {
-			_, err = state.ReadRows(ctx, r.Workspace, f.Name, d.rows)
-			if err == nil {
-				d.files = append(d.files, f)
-				continue
-			}
-			r.Log.Warn("a file of the dataset can't be read", "file", f.Name, "error", err)
+		if !d.last.Wrote(f) || !r.readRows(ctx, f, d.rows) {
+			d.other = append(d.other, f.Name)
+			continue
 		}
-		d.other = append(d.other, f.Name)
+		d.files = append(d.files, f)
+		if isNext(f) { // from now on it is what another one can replace
+			d.next = true
+			d.last.Files = append(slices.DeleteFunc(slices.Clone(d.last.Files),
+				func(old workspace.File) bool { return old.Name == f.Name }), f)
+		}
 	}
 	return d, ctx.Err()
+}
+
+// readRows adds the rows of a file of the dataset to have, and reports whether it is of use: it can be read, and none of
+// its rows is there already, in a file that a job which was cut off had not written yet.
+func (r *run) readRows(ctx context.Context, f workspace.File, have map[string]bool) bool {
+	rows := map[string]bool{}
+	if _, err := state.ReadRows(ctx, r.Workspace, f.Name, rows); err != nil {
+		r.Log.Warn("a file of the dataset can't be read", "file", f.Name, "error", err)
+		return false
+	}
+	for row := range rows {
+		if have[row] {
+			return false
+		}
+	}
+	maps.Copy(have, rows)
+	return true
 }
 
 // takeOut rewrites the files without the rows that leave. Killed anywhere, the next job finds each file as it was or as
 // it is to be, and goes on.
 func (d *written) takeOut(ctx context.Context, r *run, out *state.TakenOut) error {
-	changed, err := d.removeOthers(ctx, r)
+	removed, err := d.removeOthers(ctx, r)
 	if err != nil {
 		return err
 	}
+	changed := removed || d.next
 	for i, f := range d.files {
 		leaves, err := d.anyLeaves(ctx, r, f.Name, out.Leave)
 		if err != nil {
@@ -302,17 +327,22 @@ func (d *written) rewrite(ctx context.Context, r *run, f workspace.File,
 				return &state.RowThere{ID: id}
 			}
 		}
-		after, err := workspace.Digest(ctx, io.NewSectionReader(made, 0, size), f.Name)
-		if err != nil {
-			return err
-		}
-		// The new digest is on record before the rename: after a kill between the two, either file is known.
-		if d.last.Next == nil {
-			d.last.Next = map[string]string{}
-		}
-		d.last.Next[f.Name] = after.SHA256
-		return state.WriteNote(ctx, r.Workspace, d.last)
+		return r.noteNext(ctx, &d.last, f.Name, made, size)
 	})
+}
+
+// noteNext puts a file on record that is to take the name of another one of the last export: after a kill before or
+// after that, either file is known.
+func (r *run) noteNext(ctx context.Context, last *state.ExportNote, name string, made io.ReaderAt, size int64) error {
+	after, err := workspace.Digest(ctx, io.NewSectionReader(made, 0, size), name)
+	if err != nil {
+		return err
+	}
+	if last.Next == nil {
+		last.Next = map[string]string{}
+	}
+	last.Next[name] = after.SHA256
+	return state.WriteNote(ctx, r.Workspace, *last)
 }
 
 // describe writes card and Croissant for the files as they are now, and puts them on record.

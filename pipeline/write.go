@@ -205,7 +205,12 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		// Written under another name, synced, read back, renamed, the folder synced. The check in between is
 		// the last that could keep a row of a removed post out: a fault of the writer must not publish one.
 		f, err := r.Workspace.Replace(ctx, name, write, func(f io.ReaderAt, size int64) error {
-			return state.LacksRows(ctx, f, size, name, d.Gone)
+			err := state.LacksRows(ctx, f, size, name, d.Gone)
+			if err != nil || last.Card == nil || !state.IsShard(name) {
+				return err
+			}
+			// Cut off then, its rows are rows, and the job that ends first describes the dataset as it is.
+			return r.noteNext(ctx, &last, name, f, size)
 		})
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
