@@ -186,8 +186,8 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 	return last, err
 }
 
-// restoreFetched takes a loose image back as it was fetched, and reports whether it did. One that is not what was fetched
-// goes with the sweep.
+// restoreFetched takes a loose image back as it was fetched, and reports whether it did. One that is not what was
+// fetched goes with the sweep.
 func (r *run) restoreFetched(ctx context.Context, decoder *reading.Reader, l workspace.LooseImage,
 	fetched auditlog.Event) (bool, error) {
 	body, err := r.Workspace.ReadImage(ctx, l.Key, workspace.Image{Format: l.Format, Bytes: l.Bytes,

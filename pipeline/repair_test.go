@@ -173,8 +173,8 @@ func TestMovedRowIsRestored(t *testing.T) {
 	testkit.Same(t, "the split of p01", "test", s.records["p01"].Split)
 }
 
-// TestLeavingRowIsRestored: a file with a flipped bit is put back from the dataset before its row leaves that for anything
-// but a removal, so that it can come back.
+// TestLeavingRowIsRestored: a file with a flipped bit is put back from the dataset before its row leaves that for
+// anything but a removal, so that it can come back.
 func TestLeavingRowIsRestored(t *testing.T) {
 	w := newWorld(t, numbered(5)...).do("run").ok()
 	flipBit(t, w.imagesOf()[1])
@@ -274,8 +274,8 @@ func TestFaultLosesNoImageTakenBack(t *testing.T) {
 	}
 }
 
-// TestPolicyCostsNoImageWithoutState: an image that the policy does not take stays, also where its row is lost, and is a
-// row again once the policy takes it.
+// TestPolicyCostsNoImageWithoutState: an image that the policy does not take stays, also where its row is lost, and is
+// a row again once the policy takes it.
 func TestPolicyCostsNoImageWithoutState(t *testing.T) {
 	older := newWorld(t, numbered(6)...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
 	ran := older.copied(t).do("run retry=http_404; host 404 i.redd.it").ok()

@@ -90,8 +90,8 @@ func TestRemovalsOutliveState(t *testing.T) {
 	}
 }
 
-// TestGoneWithoutATombstone: a post that was erased because it was missing, or that waits for a confirmation, is so again
-// once state.db, images and dataset come back from before, also where no job may ask. What was erased is gone.
+// TestGoneWithoutATombstone: a post that was erased because it was missing, or that waits for a confirmation, is so
+// again once state.db, images and dataset come back from before, also where no job may ask. What was erased is gone.
 func TestGoneWithoutATombstone(t *testing.T) {
 	ran := newWorld(t, numbered(14)...).do("run").ok()
 	for _, c := range []struct {
@@ -169,8 +169,8 @@ func TestShownSinceTheBackup(t *testing.T) {
 	}
 }
 
-// TestConfirmationCoversWhatWasAsked: a confirmation that fails half-way, at whatever step, confirms nothing that the same
-// job has found and withheld.
+// TestConfirmationCoversWhatWasAsked: a confirmation that fails half-way, at whatever step, confirms nothing that the
+// same job has found and withheld.
 func TestConfirmationCoversWhatWasAsked(t *testing.T) {
 	held := newWorld(t, numbered(20)...).do("run; post deleted p03 p04 p05; recheck; post deleted p06 p07 p08 p09").ok()
 	for n := 1; ; n++ {
@@ -281,8 +281,8 @@ func (w *world) verdicts() (n int) {
 	return n
 }
 
-// TestHeldBackKeepsItsTime: what was held back when state.db came from a backup, or was lost, is due when it was before.
-// What was live again between is due from when it is gone again.
+// TestHeldBackKeepsItsTime: what was held back when state.db came from a backup, or was lost, is due when it was
+// before. What was live again between is due from when it is gone again.
 func TestHeldBackKeepsItsTime(t *testing.T) {
 	ran := newWorld(t, append(numbered(9), "g*3")...).do("run").ok()
 	for _, c := range []struct {
@@ -346,8 +346,8 @@ func TestRemovalsOutliveTheEnd(t *testing.T) {
 	}
 }
 
-// TestLogIsToldOfImages: a log that is older than state.db, or another one, is told which images there are and which were
-// taken out of their posts. So a state.db that is lost after that costs no image, and brings none back.
+// TestLogIsToldOfImages: a log that is older than state.db, or another one, is told which images there are and which
+// were taken out of their posts. So a state.db that is lost after that costs no image, and brings none back.
 func TestLogIsToldOfImages(t *testing.T) {
 	older := newWorld(t, append(numbered(6), "g*2")...).do("serve 404 p04 p05; run; serve 4 p04; serve 5 p05").ok()
 	ran := older.copied(t).do("run retry=http_404; image left g/1; post deleted p02; recheck; recheck confirm; " +

@@ -202,8 +202,8 @@ func (r *run) readDataset(ctx context.Context) (*written, error) {
 	return d, ctx.Err()
 }
 
-// readRows adds the rows of a file of the dataset to have, and reports whether it is of use: it can be read, and none of
-// its rows is there already, in a file that a job which was cut off had not written yet.
+// readRows adds the rows of a file of the dataset to have, and reports whether it is of use: it can be read, and none
+// of its rows is there already, in a file that a job which was cut off had not written yet.
 func (r *run) readRows(ctx context.Context, f workspace.File, have map[string]bool) bool {
 	rows := map[string]bool{}
 	if _, err := state.ReadRows(ctx, r.Workspace, f.Name, rows); err != nil {

@@ -53,10 +53,12 @@ const (
 		"then rehydrate verify again"
 	mendFolder = "keep it, and make it readable: check the rights of the folder, and whether its disk is mounted; " +
 		"then rehydrate verify again"
-	mendRun    = "rehydrate run RELEASE: it fetches or writes it again"
-	mendImage  = "delete the file, then rehydrate run RELEASE: it fetches the image again"
-	mendGone   = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"
-	mendState  = "move state.db away, and a state.db-journal with it, which would change another state.db; put back state.db from a backup, leave audit/ as it is, then rehydrate run RELEASE; without a backup the run takes the images back and reads them again"
+	mendRun   = "rehydrate run RELEASE: it fetches or writes it again"
+	mendImage = "delete the file, then rehydrate run RELEASE: it fetches the image again"
+	mendGone  = "rehydrate recheck RELEASE: its post is gone, so that no run fetches it again"
+	mendState = "move state.db away, and a state.db-journal with it, which would change another state.db; " +
+		"put back state.db from a backup, leave audit/ as it is, then rehydrate run RELEASE; without a backup " +
+		"the run takes the images back and reads them again"
 	mendLog    = "put back audit/ from a backup; if there is none keep it as it is and tell your auditor: a log is not mended"
 	mendLoose  = "rehydrate run RELEASE: it takes the file back if the log says that it was fetched, and removes it if not"
 	mendKey    = "put back log.key from a backup; without one delete it: the next command that writes makes another key, and the log records it"
