@@ -206,10 +206,11 @@ func (r *run) export(ctx context.Context, d *state.Decisions) error {
 		// the last that could keep a row of a removed post out: a fault of the writer must not publish one.
 		f, err := r.Workspace.Replace(ctx, name, write, func(f io.ReaderAt, size int64) error {
 			err := state.LacksRows(ctx, f, size, name, d.Gone)
-			if err != nil || last.Card == nil || !state.IsShard(name) {
+			if err != nil || !madeAlike(last, card) || !state.IsShard(name) {
 				return err
 			}
-			// Cut off then, its rows are rows, and the job that ends first describes the dataset as it is.
+			// Cut off then, its rows are rows, and the job that ends first describes the dataset as it is. The card
+			// says of all rows by what they were made.
 			return r.noteNext(ctx, &last, name, f, size)
 		})
 		if err != nil {
@@ -250,8 +251,12 @@ func (r *run) asksFirst(d *state.Decisions, last state.ExportNote, card dataset.
 	for _, c := range d.Leave {
 		leave += c.Entries
 	}
-	same := last.Card != nil && last.Card.Provenance == card.Provenance && last.Card.Flagged == card.Flagged
-	return same && !r.ConfirmRemovals && state.TooMany(leave, d.Before)
+	return madeAlike(last, card) && !r.ConfirmRemovals && state.TooMany(leave, d.Before)
+}
+
+// madeAlike reports whether the last export that ended made its rows as this one does.
+func madeAlike(last state.ExportNote, card dataset.Card) bool {
+	return last.Card != nil && last.Card.Provenance == card.Provenance && last.Card.Flagged == card.Flagged
 }
 
 // writeOutcomes writes outcomes.csv and tombstones.csv.
