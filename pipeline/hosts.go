@@ -56,7 +56,6 @@ type hosts struct {
 // A host is what one image host sent in this run.
 type host struct {
 	witnesses     []witness                // from this host, stored perhaps in this run
-	earlier       bool                     // one of them was stored by an earlier run
 	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
 	first         string                   // digest of the pixels of the first image that it sent
@@ -87,9 +86,11 @@ func (h *host) sound() bool {
 	return h.several || h.first != "" && h.first != h.was.Picture && (len(h.firstFor) < 2 || !h.askedEnough())
 }
 
-// askedEnough reports whether it can be told of a host that it sends no images.
+// askedEnough reports whether it can be told of a host that it sends no images. A witness that has the only picture that
+// came tells nothing: it has it from a host that works, too.
 func (h *host) askedEnough() bool {
-	return len(h.asked) >= askedEnough || len(h.asked) > 0 && h.earlier
+	return len(h.asked) >= askedEnough ||
+		len(h.asked) > 0 && slices.ContainsFunc(h.witnesses, func(w witness) bool { return w.digest != h.first })
 }
 
 // oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for
@@ -128,16 +129,14 @@ func isTaken(rec workspace.Record) bool {
 
 // stored notes an image that is stored and lies where it lay.
 func (s *hosts) stored(w witness) {
-	s.on(w.candidate.Host, func(h *host) {
-		h.earlier = true
-		h.addWitness(w)
-	})
+	s.on(w.candidate.Host, func(h *host) { h.addWitness(w) })
 }
 
-// addWitness adds a witness. The last few are enough: one of them can have trouble of its own.
+// addWitness adds a witness. The last few are enough, as one of them can have trouble of its own, if each has another
+// picture.
 func (h *host) addWitness(w witness) {
 	const enough = 3
-	h.witnesses = append(h.witnesses, w)
+	h.witnesses = append(slices.DeleteFunc(h.witnesses, func(o witness) bool { return o.digest == w.digest }), w)
 	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
 }
 
