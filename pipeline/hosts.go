@@ -23,7 +23,7 @@ import (
 // in this run, or of a post that is live and whose image is stored (a witness). A host that sent none is in trouble
 // when a witness gets none either or, without one, when it was asked for the images of askedEnough posts. So it stays,
 // however few are asked later, until it sends an image or troubleLasts has passed. Where one image is all that it sent,
-// a witness that gets this one in place of its own says that it is for everybody.
+// a witness that gets this one in place of its own says that it is for everybody, however long that lasts.
 //
 // What a run stored that was cut off before it judged its hosts (state.UnjudgedNote) can be what a host in trouble
 // sent, where several entries have the same. It is removed when two of their places have two other pictures now. While
@@ -61,6 +61,7 @@ type host struct {
 	first         string                   // digest of the pixels of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
+	lied          bool                     // it sent its only image to a witness, in place of the stored one
 	open, settled []refusal                // since it last sent an image, and before
 	left          map[string]*leftImage    // that it sent in a run which was cut off, by the digest of their pixels
 }
@@ -235,18 +236,21 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			return err
 		}
 		now := g.Now().UTC().Truncate(time.Second)
+		late := !h.was.Since.IsZero() && now.Sub(h.was.Since) >= troubleLasts
 		switch {
 		case sick && h.was.Since.IsZero():
 			trouble[name] = state.SickHost{Since: now, Picture: h.oneForAll()}
-		case sick && now.Sub(h.was.Since) >= troubleLasts:
+		case sick && late && !h.lied:
 			delete(trouble, name) // it does not pass: what is final by itself becomes final
 			sick = false
 			h.settled, h.open = append(h.settled, h.open...), nil
+			// But not for what waited no day. It can be another trouble, with nobody asking in between.
+			h.settled = slices.DeleteFunc(h.settled, func(a refusal) bool { return a.job.before != reasonNoImages })
 		case !sick && h.sound():
 			delete(trouble, name)
 		}
 		if sick {
-			err = g.blameHost(ctx, name, h, trouble[name].Since)
+			err = g.blameHost(ctx, name, h, trouble[name].Since, late)
 		} else {
 			err = g.settleAnswers(ctx, h)
 		}
@@ -365,6 +369,7 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 			return false, err
 		}
 		if one := h.oneForAll(); one != "" && digest == one {
+			h.lied = h.lied || digest != w.digest
 			continue
 		}
 		h.several = true // so it is sound
@@ -415,8 +420,9 @@ func (g *gatherer) download(ctx context.Context, c reddit.Candidate) (digest str
 	return picture.ShownDigest(body, info.Format, pic.Upright), nil
 }
 
-// blameHost has the entries of a host in trouble wait for it.
-func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since time.Time) error {
+// blameHost has the entries of a host in trouble wait for it. Those whose images are stored wait no longer than
+// troubleLasts.
+func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since time.Time, late bool) error {
 	posts := map[manifest.PostID]bool{}
 	for _, a := range slices.Concat(h.settled, h.open) {
 		posts[a.job.entry.ID] = true
@@ -426,7 +432,9 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 			return err
 		}
 	}
-	if err := g.holdLeft(ctx, name, h, posts); err != nil {
+	if late {
+		since = g.Now().UTC().Truncate(time.Second)
+	} else if err := g.holdLeft(ctx, name, h, posts); err != nil {
 		return err
 	}
 	if one := h.oneForAll(); one != "" && !h.left[one].several() {

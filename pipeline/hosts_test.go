@@ -25,6 +25,9 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 			"host SICK i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "",
 			waits, "i.redd.it"},
 		{"still sick after a day", "host SICK i.redd.it; run; clock 25h; run", "", "MANY", ""},
+		{"another one after a day", "manifest 11; host SICK i.redd.it; run; clock 25h; manifest 12; run", "", "failed/OWN", ""},
+		{"another one after two days",
+			"manifest 11; host SICK i.redd.it; run; clock 25h; manifest 12; run; run; clock 51h; run", "", "MANY", ""},
 		{"healed for one after a day", "host SICK i.redd.it; run; clock 25h; host ok i.redd.it; serve SICK p11; run",
 			strings.TrimSuffix(all, " p11"), "ONE", ""},
 		{"of seven it is about the images",
@@ -58,7 +61,8 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 			}
 			t.Run(c.name+", "+final.sick, func(t *testing.T) {
 				t.Parallel()
-				p11 := strings.NewReplacer("ONE", final.one, "MANY", final.many).Replace(c.p11)
+				_, own, _ := strings.Cut(final.one, "/")
+				p11 := strings.NewReplacer("ONE", final.one, "MANY", final.many, "OWN", own).Replace(c.p11)
 				checkHosts(t, strings.ReplaceAll(c.steps, "SICK", final.sick), c.kept, p11, c.trouble)
 			})
 		}
@@ -103,6 +107,11 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 			"duplicate/flat", ""},
 		{"a witness says that it does not", "manifest 3; run; manifest 12; host ALL i.redd.it; run", "p00 p01 p02", waits,
 			"i.redd.it"},
+		{"a witness says that it does not, for days",
+			"manifest 3; run; manifest 12; host ALL i.redd.it; run; clock 25h; run; clock 50h; run", "p00 p01 p02", waits,
+			"i.redd.it"},
+		{"a witness says that it does not, for days, and healed",
+			"manifest 11; run; manifest 12; host ALL i.redd.it; run; clock 25h; run; host ok i.redd.it; run", all, "kept/", ""},
 		{"stored images stay", "run; host ALL i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
 		{"few beside a witness that works", "manifest 10; run; manifest 12; serve ALL p10 p11; run",
 			strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
