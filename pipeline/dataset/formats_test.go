@@ -381,6 +381,51 @@ func TestCardYAML(t *testing.T) {
 	}
 }
 
+// TestCardColumns: the card declares a column that passes through, and a list of them, as the footer does.
+func TestCardColumns(t *testing.T) {
+	c := testCard()
+	want := map[string]any{"figures, of speech": map[string]any{"class_label": map[string]any{
+		"names": map[string]any{"0": "Métaphore", "1": "0", "2": "Hyperbole"}}}}
+	for columnType, dtype := range dtypes {
+		one, list := "one "+string(columnType), "list of "+string(columnType)
+		c.Schema.Columns = append(c.Schema.Columns, manifest.Column{Name: one, Type: columnType},
+			manifest.Column{Name: list, Type: columnType, List: true})
+		want[one], want[list] = dtype, "sequence of "+dtype
+	}
+	for _, c.Format = range []Format{Parquet, WebDataset} {
+		_, head, _ := strings.Cut(render(t, WriteCard, c), "---\n")
+		head, _, _ = strings.Cut(head, "\n---\n")
+		type feature struct {
+			Name            string
+			DType, Sequence any
+			Struct          []feature
+		}
+		var card struct {
+			Info struct{ Features []feature } `yaml:"dataset_info"`
+		}
+		if err := yaml.Unmarshal([]byte(head), &card); err != nil {
+			t.Fatalf("%s: %v\n%s", c.Format, err, head)
+		}
+		got := make(map[string]any)
+		for _, f := range card.Info.Features {
+			for _, f := range append(f.Struct, f) {
+				switch {
+				case want[f.Name] == nil:
+				case f.Sequence == nil:
+					got[f.Name] = f.DType
+				case f.Name == "figures, of speech":
+					got[f.Name] = f.Sequence
+				default:
+					got[f.Name] = fmt.Sprint("sequence of ", f.Sequence)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.Format, diff)
+		}
+	}
+}
+
 // TestFormatsHaveTheColumnsOfTheDataset: a copy in another format has the columns of the Parquet, filter in flag mode only, and
 // the file of a folder is recognised as ours in either.
 func TestFormatsHaveTheColumnsOfTheDataset(t *testing.T) {
