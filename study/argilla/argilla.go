@@ -99,10 +99,31 @@ func (a *Reader) Read(ctx context.Context, in io.Reader, file string) error {
 
 // An argillaRecord is a post with the answers to each question.
 type argillaRecord struct {
-	ID        any                          `json:"id"`
-	Metadata  map[string]any               `json:"metadata"`
-	Fields    map[string]any               `json:"fields"`
-	Responses map[string][]argillaResponse `json:"responses"`
+	ID        any              `json:"id"`
+	Metadata  map[string]any   `json:"metadata"`
+	Fields    map[string]any   `json:"fields"`
+	Responses argillaResponses `json:"responses"`
+}
+
+// argillaResponses are the questions of a record in the order of the file, by which annotators are numbered.
+type argillaResponses []questionResponses
+
+type questionResponses struct {
+	question  string
+	responses []argillaResponse
+}
+
+func (q *argillaResponses) UnmarshalJSON(text []byte) error {
+	var byQuestion map[string][]argillaResponse
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // it is not inherited
+	if err := d.Decode(&byQuestion); err != nil || byQuestion == nil {
+		return err
+	}
+	for m := range jsonscan.Members(string(text)) {
+		*q = append(*q, questionResponses{m.Key, byQuestion[m.Key]})
+	}
+	return nil
 }
 
 type argillaResponse struct {
@@ -229,13 +250,13 @@ func (a *Reader) broken(err error) error {
 func (a *Reader) record(r argillaRecord) error {
 	var key manifest.Key
 	isNone := a.isNoAnswer(r)
-	for _, question := range slices.Sorted(maps.Keys(r.Responses)) {
-		category := a.release.CategoryOf(question)
+	for _, q := range r.Responses {
+		category := a.release.CategoryOf(q.question)
 		if category < 0 {
-			a.ignored[question] = struct{}{}
+			a.ignored[q.question] = struct{}{}
 			continue
 		}
-		for _, response := range r.Responses[question] {
+		for _, response := range q.responses {
 			if response.Status != "" && response.Status != "submitted" || isNone {
 				a.out.LeftOut++
 				continue

@@ -50,6 +50,15 @@ func TestReadArgilla(t *testing.T) {
 	testkit.Same(t, "the export", want, got)
 }
 
+// TestOrderOfAnnotators: annotators are numbered by their first answers in the file, whatever the questions are called.
+func TestOrderOfAnnotators(t *testing.T) {
+	got, err := readExport(`[{"id": "abc123", "responses": {"severity": [{"value": "SS1", "user_id": 1}], "comment": [],
+		"figurative": [{"value": ["F1"], "user_id": 2}, {"value": ["F2"], "user_id": 1}]}}]`, maxExport)
+	testkit.OK(t, err)
+	testkit.Same(t, "the annotators", []labels.Answers{{{ID: "abc123"}: {{1}, {1}, nil, nil, nil}},
+		{{ID: "abc123"}: {{0}, nil, nil, nil, nil}}}, got.Annotators)
+}
+
 func TestReadArgillaProblems(t *testing.T) {
 	const again = "is not an Argilla export"
 	severity := func(values ...string) string {
