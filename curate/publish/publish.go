@@ -352,8 +352,8 @@ func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone,
 			return nil, nil, hidden, err
 		}
 		stones = nil
-		for _, t := range hold {
-			stones = append(stones, t.Tombstone)
+		for _, id := range slices.Sorted(maps.Keys(hold)) { // what is said of them is the same each time
+			stones = append(stones, hold[id].Tombstone)
 		}
 	}
 	return stones, lifted, hidden, nil

@@ -309,3 +309,18 @@ func TestTombstonesOfWorkspace(t *testing.T) {
 		"zzz9,deleted,2026-01-10T13:00:00Z\nabc2,removed,2026-01-10T14:00:00Z\n", made[manifest.TombstonesName], err)
 	testkit.Same(t, "counted", 3, report.Tombstones)
 }
+
+// TestTombstonesAreNamedInOrder: the posts that the workspace adds are named by their ids, whenever they went.
+func TestTombstonesAreNamedInOrder(t *testing.T) {
+	const ids = "abc1 abc2 abc3 abc4 abc5 abc6 abc7 abc8 abc9"
+	at := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
+	files := map[string]string{"release.toml": bare, "a.csv": "id,tone\n" + strings.ReplaceAll(ids, " ", ",a\n") + ",a\n"}
+	_, report, err := published(t, files, func(c *Config) {
+		c.Workspace = known(t, c.Release, "")
+		for i, id := range strings.Fields(ids) {
+			testkit.OK(t, c.Workspace.AddTombstones(t.Context(), []workspace.Tombstone{{Tombstone: manifest.Tombstone{
+				ID: manifest.PostID(id), State: manifest.StateRemoved, Time: at.Add(-time.Duration(i) * time.Hour)}}}))
+		}
+	})
+	testkit.Same(t, "added", ids, strings.Join(report.Added, " "), err)
+}
