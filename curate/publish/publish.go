@@ -73,7 +73,7 @@ type Report struct {
 	Entries     int      `json:"entries"`
 	Posts       int      `json:"posts"`
 	WithDigests int      `json:"with_digests"`
-	Hidden      int      `json:"without_phash,omitempty"` // rows with digests, without those of a tombstone
+	Hidden      int      `json:"without_phash,omitempty"` // rows of what is gone or held back, with other digests
 	Emptied     int      `json:"without_texts,omitempty"` // rows of posts or images that are gone or held back
 	Unknown     int      `json:"unknown,omitempty"`       // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`                   // of license and citation, what release.toml does not have
@@ -309,7 +309,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		if len(slices.Concat(e.Values...)) < had {
 			p.Emptied++
 		}
-		if p.Digests && hidden.HasRow(e.Key.String()) && !gone[e.ID] && e.SHA256 != "" && e.PHash == "" {
+		if p.Digests && hidden.HasRow(e.Key.String()) && e.SHA256 != "" && e.PHash == "" {
 			p.Hidden++
 		}
 	}
