@@ -75,6 +75,7 @@ type Report struct {
 	WithDigests int      `json:"with_digests"`
 	Hidden      int      `json:"without_phash,omitempty"` // rows of what is gone or held back, with other digests
 	Emptied     int      `json:"without_texts,omitempty"` // rows of posts or images that are gone or held back
+	NewDigest   bool     `json:"new_digest,omitempty"`    // texts were left out, and Digest is not that of the release
 	Unknown     int      `json:"unknown,omitempty"`       // annotated entries that the release does not have
 	Lacks       []string `json:"lacks"`                   // of license and citation, what release.toml does not have
 	Open        []string `json:"open"`                    // questions of the datasheet
@@ -447,6 +448,7 @@ func (p *publishing) check(ctx context.Context) error {
 		return fmt.Errorf("read what was written: %w", err)
 	}
 	p.Digest, p.written = r.Digest, r
+	p.NewDigest = p.Emptied > 0 && r.Digest != p.Release.Digest
 	if err := p.same(ctx, r); err != nil {
 		return err
 	}

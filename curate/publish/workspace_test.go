@@ -149,6 +149,32 @@ func TestTextsOfGonePosts(t *testing.T) {
 	}
 }
 
+// TestEmptiedTextsRenewTheDigest: the report says that the digest is a new one where a text was left out since the folder
+// that is published again; where none was, the folder keeps its digest, whatever tombstones came.
+func TestEmptiedTextsRenewTheDigest(t *testing.T) {
+	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n",
+		"a.csv": "id,tone,note\nabc1,a,a short note\nabc2,b,\n"}
+	digest, stones := "", []manifest.Tombstone(nil)
+	for _, test := range []struct {
+		name, gone      string
+		isNew, saysThat bool
+	}{
+		{"a draft", "", true, false},
+		{"a row without a text is gone", "abc2", false, false},
+		{"a row with a text is gone", "abc1", true, true},
+		{"nothing more is gone", "", false, false},
+	} {
+		if test.gone != "" {
+			stones = append(stones, manifest.Tombstone{ID: manifest.PostID(test.gone), State: manifest.StateDeleted,
+				Time: time.Unix(1e9, 0)})
+		}
+		made, report, err := published(t, files, func(c *Config) { c.Tombstones, c.Keep = stones, []string{"note"} })
+		testkit.Same(t, test.name+": says that the digest is new", test.saysThat, report.NewDigest, err)
+		testkit.Same(t, test.name+": the digest is new", test.isNew, report.Digest != digest)
+		files, digest = made, report.Digest
+	}
+}
+
 // TestRowsCounted: what is left out is counted by rows, of which an image can have several, also where only a later row
 // has a text.
 func TestRowsCounted(t *testing.T) {
