@@ -101,7 +101,7 @@ func TestScreens(t *testing.T) {
 			full := reflect.New(reflect.TypeOf(empty)).Elem()
 			fill(full, acting, 0)
 			for _, c := range []*command{{quiet: true}, {verbose: true}} {
-				c.workspace = defaultWorkspace
+				c.workspace, c.now = defaultWorkspace, time.Now
 				for _, v := range append(variants(full.Interface()), empty) {
 					if screens().Lookup(name) == nil {
 						t.Fatal("there is no such screen")
