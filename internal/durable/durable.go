@@ -361,3 +361,20 @@ func Step(ctx context.Context, step, name string) error {
 	}
 	return nil
 }
+
+// OpenRegular opens a regular file of a folder for reading, and nothing else.
+func OpenRegular(root *os.Root, name string) (*os.File, error) {
+	// Without O_NONBLOCK a pipe of that name, which may have been a file a moment ago, would be waited for.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

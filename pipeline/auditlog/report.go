@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"rehydrate/internal/durable"
 )
 
 // A Report says how far a log could be believed.
@@ -71,6 +73,13 @@ type FolderReport struct {
 // checkpoint, and both against an earlier checkpoint. It writes nothing.
 func CheckFolder(ctx context.Context, dir string, since []byte) (FolderReport, error) {
 	c := FolderReport{Folder: dir, Kinds: map[string]int{}, Statements: []string{}}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() { // opening a pipe would wait for ever
+		err = fmt.Errorf("%s is not a folder", dir)
+	}
+	if err != nil {
+		return c, err
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return c, err
@@ -150,7 +159,7 @@ func isCutOff(line []byte, n int64) bool {
 		(bytes.HasPrefix(line, begins) || bytes.HasPrefix(begins, line))
 }
 
-func (f folder) Open(name string) (io.ReadCloser, error) { return f.root.Open(name) }
+func (f folder) Open(name string) (io.ReadCloser, error) { return durable.OpenRegular(f.root, name) }
 
 func (f folder) List(ctx context.Context) (names []string, err error) {
 	err = fs.WalkDir(f.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {

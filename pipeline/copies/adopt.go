@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"rehydrate/internal/durable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/dataset"
@@ -175,7 +176,7 @@ func rowsOf(ctx context.Context, root *os.Root, file workspace.File, rows map[st
 	if !dataset.Holds(file.Name) {
 		return nil
 	}
-	f, err := workspace.OpenRegular(root, file.Name)
+	f, err := durable.OpenRegular(root, file.Name)
 	if err != nil {
 		return err
 	}

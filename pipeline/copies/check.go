@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"rehydrate/internal/durable"
 	"rehydrate/internal/printable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -191,7 +192,7 @@ func stat(ctx context.Context, root *os.Root, name string) (workspace.File, erro
 	if !info.Mode().IsRegular() {
 		return workspace.File{}, fmt.Errorf("%s is not a regular file", name)
 	}
-	f, err := workspace.OpenRegular(root, name)
+	f, err := durable.OpenRegular(root, name)
 	if err != nil {
 		return workspace.File{}, err
 	}

@@ -236,7 +236,7 @@ func (p *purging) file(ctx context.Context, i int) (*workspace.File, error) {
 
 // rewrite replaces a file by one without the rows.
 func (p *purging) rewrite(ctx context.Context, f workspace.File) (*workspace.File, error) {
-	old, err := workspace.OpenRegular(p.root, f.Name)
+	old, err := durable.OpenRegular(p.root, f.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func (p *purging) emptied() (splits []string) {
 	return splits
 }
 
-func (p *purging) open(name string) (*os.File, error) { return workspace.OpenRegular(p.root, name) }
+func (p *purging) open(name string) (*os.File, error) { return durable.OpenRegular(p.root, name) }
 
 // prove reads every file in the copy's folder, also files that are not part of the copy.
 func (p *purging) prove(ctx context.Context) error {

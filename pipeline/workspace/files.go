@@ -15,7 +15,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"syscall"
 
 	"rehydrate/internal/durable"
 )
@@ -214,24 +213,7 @@ func (w *Workspace) OpenFile(name string) (*os.File, error) {
 	if err := noLink(w.root, name); err != nil {
 		return nil, err
 	}
-	return OpenRegular(w.root, name)
-}
-
-// OpenRegular opens a regular file of a folder for reading, and nothing else.
-func OpenRegular(root *os.Root, name string) (*os.File, error) {
-	// Without O_NONBLOCK a pipe of that name, which may have been a file a moment ago, would be waited for.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return durable.OpenRegular(w.root, name)
 }
 
 // readSmall reads a file of at most limit bytes. Of a longer one it returns one byte too many, so that it does not

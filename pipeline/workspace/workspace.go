@@ -270,7 +270,7 @@ func holder(f *os.File) string {
 
 // Holder names the process that works in the workspace, "" for none. It is for a workspace that is open for reading.
 func (w *Workspace) Holder() (string, error) {
-	f, err := w.root.Open(lockName)
+	f, err := durable.OpenRegular(w.root, lockName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
