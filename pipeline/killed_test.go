@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 )
 
 // TestKilledAtEveryStep ends each job at each step that changes the disk: once because the process is gone from there
@@ -125,6 +127,21 @@ func TestKilledBeforeTheDataset(t *testing.T) {
 	if decided == 0 {
 		t.Error("no step was between the outcomes and the dataset")
 	}
+}
+
+// TestCardOfALostFile: while a file of the dataset is missing, no card says how many rows there are.
+func TestCardOfALostFile(t *testing.T) {
+	w := newWorld(t, append(numbered(3), "q1", "q2", "r1")...).do("run").ok()
+	dir := filepath.Join(w.dir, "ws", state.DatasetDir)
+	testkit.OK(t, os.Remove(filepath.Join(dir, dataset.FileName("train", 0, 1))))
+	for _, job := range []string{"recheck", "post deleted q1; recheck"} {
+		w.do(job)
+		w.err = nil
+		if _, err := os.Stat(filepath.Join(dir, "README.md")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("README.md after %s: %v", job, err)
+		}
+	}
+	testkit.Same(t, "rows after a run", "p00 p01 p02 q2 r1", namesOf(w.do("run").ok().checkSound().rows))
 }
 
 // TestKilledWithOtherSettings: what a killed job wrote by other settings than those on the dataset's card is in no copy

@@ -168,7 +168,6 @@ type written struct {
 	files []workspace.File // shards that the last export wrote, or what a removal made of them
 	other []string         // what stands where shards of ours would
 	rows  map[string]bool  // of files
-	next  bool             // some of files are on record as the next ones alone: a job that wrote them was cut off
 }
 
 // readDataset reads which rows the dataset has.
@@ -194,7 +193,6 @@ func (r *run) readDataset(ctx context.Context) (*written, error) {
 		}
 		d.files = append(d.files, f)
 		if isNext(f) { // from now on it is what another one can replace
-			d.next = true
 			d.last.Files = append(slices.DeleteFunc(slices.Clone(d.last.Files),
 				func(old workspace.File) bool { return old.Name == f.Name }), f)
 		}
@@ -226,7 +224,7 @@ func (d *written) takeOut(ctx context.Context, r *run, out *state.TakenOut) erro
 	if err != nil {
 		return err
 	}
-	changed := removed || d.next
+	changed := removed || len(d.last.Next) > 0 // a job that replaced files was cut off
 	for i, f := range d.files {
 		leaves, err := d.anyLeaves(ctx, r, f.Name, out.Leave)
 		if err != nil {
@@ -375,17 +373,18 @@ func (d *written) describe(ctx context.Context, r *run, card dataset.Card) error
 	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Files: files, Card: &card})
 }
 
-// splits fills in the card's figures of the files, and reports whether each shard is there.
+// splits fills in the card's figures of the files, and reports whether each shard is there. A split that lacks one keeps
+// its figures, so that the next job misses it, too.
 func (d *written) splits(ctx context.Context, r *run, card *dataset.Card) (whole bool, err error) {
 	whole = true
 	card.Splits = slices.Clone(card.Splits)
 	for i, split := range card.Splits {
-		now := dataset.Split{Name: split.Name}
+		now, lacks := dataset.Split{Name: split.Name}, false
 		for n := range split.Shards {
 			name := path.Join(state.DatasetDir, dataset.FileName(split.Name, n, len(split.Shards)))
 			at := slices.IndexFunc(d.files, func(f workspace.File) bool { return f.Name == name })
 			if at < 0 {
-				whole = false
+				whole, lacks = false, true
 				continue
 			}
 			rows := map[string]bool{}
@@ -394,7 +393,9 @@ func (d *written) splits(ctx context.Context, r *run, card *dataset.Card) (whole
 			}
 			now.Add(dataset.Stats{Rows: len(rows), Bytes: d.files[at].Size, SHA256: d.files[at].SHA256})
 		}
-		card.Splits[i] = now
+		if !lacks {
+			card.Splits[i] = now
+		}
 	}
 	return whole, nil
 }

@@ -281,7 +281,7 @@ func writeCard(sink dataset.Sink, card dataset.Card) error {
 // and have no other shards beside them.
 func (r *run) sameExport(ctx context.Context, last state.ExportNote, inputs string) (bool, error) {
 	// Equal inputs are not enough: somebody may have changed or deleted a file, or put one there.
-	if last.Inputs != inputs || last.Card == nil || !r.stands(ctx, last) {
+	if last.Inputs != inputs || last.Card == nil || len(last.Next) > 0 || !r.stands(ctx, last) {
 		return false, nil
 	}
 	names, err := r.Workspace.Files(ctx, state.DatasetDir)
