@@ -87,8 +87,8 @@ func (h *host) sound() bool {
 	return h.several || h.first != "" && h.first != h.was.Picture && (len(h.firstFor) < 2 || !h.askedEnough())
 }
 
-// askedEnough reports whether it can be told of a host that it sends no images. A witness that has the only picture that
-// came tells nothing: it has it from a host that works, too.
+// askedEnough reports whether it can be told of a host that it sends no images. A witness that has the only picture
+// that came tells nothing: it has it from a host that works, too.
 func (h *host) askedEnough() bool {
 	return len(h.asked) >= askedEnough ||
 		len(h.asked) > 0 && slices.ContainsFunc(h.witnesses, func(w witness) bool { return w.digest != h.first })

@@ -373,8 +373,8 @@ func (d *written) describe(ctx context.Context, r *run, card dataset.Card) error
 	return state.WriteNote(ctx, r.Workspace, state.ExportNote{Files: files, Card: &card})
 }
 
-// splits fills in the card's figures of the files, and reports whether each shard is there. A split that lacks one keeps
-// its figures, so that the next job misses it, too.
+// splits fills in the card's figures of the files, and reports whether each shard is there. A split that lacks one
+// keeps its figures, so that the next job misses it, too.
 func (d *written) splits(ctx context.Context, r *run, card *dataset.Card) (whole bool, err error) {
 	whole = true
 	card.Splits = slices.Clone(card.Splits)

@@ -68,7 +68,8 @@ func (p place) job(t testing.TB, kind string, play modelserver.Play) (*Work, *mo
 func TestCheckedBeforeEachAttempt(t *testing.T) {
 	ended := errors.New("the grant has ended")
 	for _, kind := range []string{"classify", "scores", "guard"} {
-		for event, want := range map[string]error{"purged": nil, "too old": &Stale{Rows: 1}, "another picture": nil, "grant": ended} {
+		for event, want := range map[string]error{"purged": nil, "too old": &Stale{Rows: 1}, "another picture": nil,
+			"grant": ended} {
 			t.Run(kind+" "+event, func(t *testing.T) {
 				t.Parallel()
 				at := rows(t, 2) // one of the split test
