@@ -149,8 +149,8 @@ func TestTextsOfGonePosts(t *testing.T) {
 	}
 }
 
-// TestEmptiedTextsRenewTheDigest: the report says that the digest is a new one where a text was left out since the folder
-// that is published again; where none was, the folder keeps its digest, whatever tombstones came.
+// TestEmptiedTextsRenewTheDigest: the report says that the digest is a new one where a text was left out since the
+// folder that is published again; where none was, the folder keeps its digest, whatever tombstones came.
 func TestEmptiedTextsRenewTheDigest(t *testing.T) {
 	files := map[string]string{"release.toml": bare + "[[column]]\nname = \"note\"\ntype = \"text\"\n",
 		"a.csv": "id,tone,note\nabc1,a,a short note\nabc2,b,\n"}
