@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rehydrate/cmd/internal/build"
-	"rehydrate/cmd/internal/console"
 	"rehydrate/internal/durable"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -73,8 +72,12 @@ func (c *command) report(ctx context.Context, f reportFlags) error {
 			if err := refuseEnded(ctx, ws); err != nil {
 				return err
 			}
-			advice := func(n state.Count) string {
-				return strings.ReplaceAll(c.toType(adviceFor(n)), console.Joint, " ")
+			// Without the paths of this machine, as toType has them: a page is handed on.
+			advice := adviceFor
+			if c.madeUp {
+				advice = func(n state.Count) string {
+					return strings.ReplaceAll(adviceFor(n), "rehydrate run RELEASE", rehearsedBy)
+				}
 			}
 			write := func(w io.Writer) error {
 				return report.Write(ctx, w, ws, report.Options{Now: c.now(), Version: build.Version(),
