@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	at, record := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(7)
 	due := at.Add(48 * time.Hour)
 	evil := `"><script>`
-	full := written(t, Report{Verdict: Fail, Scope: Scope{Release: evil,
+	full := written(t, Report{Verdict: Fail, Time: at.Add(time.Hour), Scope: Scope{Release: evil,
 		Files: []*AuditedFile{{Name: evil, Size: 9, Rows: 3, SHA256: SHA256{0xab, 0xc0}}}},
 		Findings: []Finding{{Where: evil + " > row 3", Kinds: []FindingKind{FoundImage, FoundRow}, ID: "p1",
 			What: []string{"its image, byte for byte", itsRow}, By: "removed, by the log", Do: "delete it",

@@ -171,6 +171,7 @@ func TestWhyItMustGo(t *testing.T) {
 	}
 	live, gone := Standing{State: manifest.StateLive}, Standing{State: manifest.StateDeleted, Reason: "author"}
 	a := newAudit(Config{Policy: policy.Default()})
+	a.report.Time = day(10)
 	for _, tt := range []struct {
 		name  string
 		e     evidence
