@@ -197,7 +197,8 @@ func diagnose(err error) (code int, hint string) {
 			"mount the disk, or put the files back\nif they are lost: rehydrate run RELEASE --confirm-removals takes what it can from the dataset, and downloads the rest"
 	case is[*pipeline.LossError](err):
 		return exitUsage,
-			"nothing was changed: check that these are the right annotations\nif those images are to be removed: rehydrate run RELEASE --confirm-removals"
+			"nothing was changed: check that these are the right annotations\n" +
+				"if those images are to be removed: rehydrate run RELEASE --confirm-removals"
 	case is[*workspace.OtherRelease](err):
 		return exitUsage, "give each release its own workspace: -w DIR"
 	default:
