@@ -176,13 +176,12 @@ func (c *command) finish(root *cobra.Command, chapters []chapter) {
 		fmt.Fprint(c.stdout, printedHelp(cmd, chapters))
 	})
 	for _, cmd := range commandsOf(root) {
-		page := parsePage(cmd.Annotations[pageKey])
-		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			if text, ok := page.flags[f.Name]; ok {
+		for name, text := range parsePage(cmd.Annotations[pageKey]).flags {
+			if f := cmd.Flags().Lookup(name); f != nil { // those of all commands are the program's own
 				f.Usage = text.usage
-				_ = cmd.Flags().SetAnnotation(f.Name, valueKey, []string{text.value}) // it is there
+				_ = cmd.Flags().SetAnnotation(name, valueKey, []string{text.value}) // it is there
 			}
-		})
+		}
 	}
 	for _, cmd := range commandsOf(root)[1:] {
 		// Cobra's own commands bring no examples; how a shell takes its completions stands in their texts.

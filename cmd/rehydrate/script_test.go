@@ -26,6 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hiddeco/sshsig"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
 	"rehydrate/cmd/rehydrate/testdata/fakeocr"
@@ -91,7 +92,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("DATA", testdata)
 			e.Setenv("RELEASES", filepath.Join(testdata, "../../releases"))
-			s := &script{work: e.WorkDir, kept: map[string]map[string]string{}, t: e.T().(testing.TB)}
+			s := &script{work: e.WorkDir, kept: map[string]map[string]string{}, t: e.T().(testing.TB),
+				commands: (&command{}).root()}
 			e.Values[scriptKey{}] = s
 			return nil
 		},
@@ -107,6 +109,8 @@ type script struct {
 	work string
 	kept map[string]map[string]string
 	held *workspace.Workspace
+
+	commands *cobra.Command // to look flags up
 
 	model *modelserver.Server
 	told  int // requests of it that `heard` counted
@@ -540,7 +544,7 @@ func (s *script) rh(ts *testscript.TestScript, args []string) {
 			line[1+i] = filepath.Join(s.work, arg)
 		}
 	}
-	called, _, err := (&command{}).root().Find(line)
+	called, _, err := s.commands.Find(line)
 	ts.Check(err)
 	has := func(flag string) bool { return called.Flags().Lookup(flag) != nil }
 	given := func(flag string) bool { return slices.Contains(line, flag) }
