@@ -166,7 +166,9 @@ func (g *gatherer) noImage(ctx context.Context, j fetchJob, f *policy.Fault) err
 		if is := rec.Trouble; is != nil && is.Beside == workspace.Out {
 			source := t.Source
 			t = *is
-			t.Source = source
+			if !f.Outcome.Retryable() { // else the place is asked again
+				t.Source = source
+			}
 		}
 	}
 	return g.setTrouble(ctx, j.entry.Key, t, j.stored)

@@ -150,7 +150,7 @@ func TestLabelledPictureTakesThePlaceOfAnother(t *testing.T) {
 	s = w.checkSound()
 	testkit.Same(t, "p02, with a third picture", "changed/sha256", s.outcome("p02"))
 	testkit.Same(t, "its image", before, s.records["p02"].Image.SHA256)
-	w.do("move 40 p02; run").ok()
+	w.do("move 503 p02; run; serve 40 p02; run").ok()
 	s = w.checkSound()
 	testkit.Same(t, "p02, with the right picture", "kept/", s.outcome("p02"))
 	testkit.Same(t, "its image", state.SHA256(drawn("40")), s.records["p02"].Image.SHA256)
