@@ -26,9 +26,10 @@ import (
 // a witness that gets this one in place of its own says that it is for everybody, however long that lasts.
 //
 // What a run stored that was cut off before it judged its hosts (state.UnjudgedNote) can be what a host in trouble
-// sent, where several entries have the same. It is removed when two of their places have two other pictures now. While
-// the host is in trouble again it is no row, and whatever else comes it is an image: a stored one is lost only by a
-// removal.
+// sent, where several entries have the same, or one picture is all of a host. It is removed when its places have other
+// pictures now: two of them, or its only one, of a host that works. So it is when a witness gets it in place of its
+// own. While the host is in trouble otherwise it is no row, and whatever else comes it is an image: a stored one is
+// lost only by a removal.
 
 const (
 	askedEnough  = 8 // posts
@@ -79,8 +80,11 @@ type leftImage struct {
 	posts []manifest.PostID // that it is stored for, up to askedEnough
 }
 
-// several reports whether the picture lay at several places, so that it can be one for all.
+// several reports whether the picture lay at several places.
 func (l *leftImage) several() bool { return l != nil && len(l.jobs) > 1 }
+
+// canBeForAll reports whether a picture that was left can be what the host sent to everybody then.
+func (h *host) canBeForAll(l *leftImage) bool { return l.several() || len(h.left) == 1 }
 
 // sound reports whether the host sent images: not one for everybody.
 func (h *host) sound() bool {
@@ -270,8 +274,8 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 	return state.ClearNote[state.UnjudgedNote](ctx, g.Workspace)
 }
 
-// judgeLeft asks once more for pictures that a host sent for several places in a run which was cut off. When two of
-// them have two other ones now, it was in place of all of them.
+// judgeLeft asks once more for pictures that a host may have sent to everybody in a run which was cut off. When two of
+// their places have two other ones now, or the only place has another image, it was in place of all of them.
 func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	if g.access() != nil {
 		g.known.waits = g.known.unjudged
@@ -279,7 +283,7 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 	}
 	for _, digest := range slices.Sorted(maps.Keys(h.left)) {
 		l := h.left[digest]
-		if !l.several() {
+		if !h.canBeForAll(l) {
 			g.known.stored(witness{l.jobs[0].candidate, l.jobs[0].entry.ID, digest})
 			continue
 		}
@@ -294,8 +298,19 @@ func (g *gatherer) judgeLeft(ctx context.Context, name string, h *host) error {
 				g.known.sent(j, digest)
 			}
 		}
-		if len(others) == 2 {
-			if err := g.dropOneForAll(ctx, name, digest, map[manifest.PostID]bool{}); err != nil {
+		detail, replaced := name+" sent the same picture to everybody", len(others) == 2
+		switch {
+		case lies || l.several():
+		case len(others) == 0:
+			g.known.stored(witness{l.jobs[0].candidate, l.jobs[0].entry.ID, digest})
+		default:
+			if err := g.proveOnlyImage(ctx, h); err != nil {
+				return err
+			}
+			detail, replaced = name+" sent another picture in its place before", h.several
+		}
+		if replaced {
+			if err := g.dropOneForAll(ctx, detail, digest, map[manifest.PostID]bool{}); err != nil {
 				return err
 			}
 		}
@@ -432,15 +447,16 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 			return err
 		}
 	}
+	if one := h.oneForAll(); one != "" && (h.lied || !h.left[one].several()) {
+		if err := g.dropOneForAll(ctx, name+" sent the same picture to everybody", one, posts); err != nil {
+			return err
+		}
+		delete(h.left, one)
+	}
 	if late {
 		since = g.Now().UTC().Truncate(time.Second)
 	} else if err := g.holdLeft(ctx, name, h, posts); err != nil {
 		return err
-	}
-	if one := h.oneForAll(); one != "" && !h.left[one].several() {
-		if err := g.dropOneForAll(ctx, name, one, posts); err != nil {
-			return err
-		}
 	}
 	g.hosts = append(g.hosts, state.HostTrouble{Host: name, Posts: len(posts), Next: since.Add(troubleLasts)})
 	g.Log.Warn("an image host sent no image to anybody: its entries are asked for again",
@@ -448,12 +464,12 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 	return nil
 }
 
-// holdLeft has the images wait that a host in trouble sent for several places in a run which was cut off: the first run
-// that can judge it does.
+// holdLeft has the images wait that a host in trouble may have sent to everybody in a run which was cut off: the first
+// run that can judge them does.
 func (g *gatherer) holdLeft(ctx context.Context, name string, h *host, posts map[manifest.PostID]bool) error {
 	var digests []string
 	for digest, l := range h.left {
-		if l.several() {
+		if h.canBeForAll(l) {
 			digests = append(digests, digest)
 		}
 	}
@@ -479,7 +495,7 @@ func (g *gatherer) holdLeft(ctx context.Context, name string, h *host, posts map
 }
 
 // dropOneForAll forgets the picture that a host sends in place of all, where it came in place of none that was stored.
-func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts map[manifest.PostID]bool) error {
+func (g *gatherer) dropOneForAll(ctx context.Context, detail, digest string, posts map[manifest.PostID]bool) error {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Digests: []string{digest}}) {
 		if err != nil {
 			return err
@@ -488,8 +504,7 @@ func (g *gatherer) dropOneForAll(ctx context.Context, name, digest string, posts
 			continue
 		}
 		posts[rec.ID] = true
-		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
-			Detail: name + " sent the same picture to everybody"}
+		f := &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages, Detail: detail}
 		if err := g.Workspace.ForgetImage(ctx, rec.Key, trouble(f)); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/state"
 )
 
 // TestAnswersOfAHostInTroubleAreNotFinal: what a host in trouble answers is final for nobody, until it sends an image
@@ -113,6 +114,12 @@ func TestPictureForEverybodyIsNobodysImage(t *testing.T) {
 			"i.redd.it"},
 		{"a witness says that it does not, for days, and healed",
 			"manifest 11; run; manifest 12; host ALL i.redd.it; run; clock 25h; run; host ok i.redd.it; run", all, "kept/", ""},
+		{"killed, and a witness says that it does not, for days",
+			"manifest 3; run; manifest 12; host ALL i.redd.it; run die=55; run; clock 25h; run; run", "p00 p01 p02", waits,
+			"i.redd.it"},
+		{"killed, and a witness says that it does not, for days, and healed",
+			"manifest 3; run; manifest 12; host ALL i.redd.it; run die=55; run; clock 25h; run; host ok i.redd.it; run", all,
+			"kept/", ""},
 		{"stored images stay", "run; host ALL i.redd.it; move 40 " + all + "; run; run", all, "kept/", "i.redd.it"},
 		{"few beside a witness that works", "manifest 10; run; manifest 12; serve ALL p10 p11; run",
 			strings.TrimSuffix(all, " p11"), "duplicate/flat", ""},
@@ -188,6 +195,36 @@ func TestPictureForEverybodyIsThatOfItsPostAlone(t *testing.T) {
 	s := ran.copied(t).do("post deleted p02; recheck; host 2 i.redd.it; run").ok().checkSound()
 	for _, id := range numbered(12)[3:] {
 		testkit.Same(t, id+", where it is taken down", "failed/host_sends_no_images", s.outcome(id))
+	}
+}
+
+// TestOnlyPictureOfARunThatWasCutOff: what is all that a run stored of a host, before it was cut off, can be what the
+// host sent to everybody. It is the image of its post only if it lies there while a witness gets another one.
+func TestOnlyPictureOfARunThatWasCutOff(t *testing.T) {
+	ran := newWorld(t, numbered(12)...).do("policy drop; manifest 11; run; manifest 12").ok()
+	stored := 0
+	for n := 1; ; n++ {
+		w := ran.copied(t).do(fmt.Sprintf("host 60000 i.redd.it; run die=%d", n))
+		if w.err == nil {
+			break
+		}
+		if w.err = nil; !w.inspect().imageOf("p11") {
+			continue
+		}
+		stored++
+		sick := w.copied(t).do("run").ok().checkSound()
+		testkit.Same(t, "still so", "failed/host_sends_no_images", sick.outcome("p11"))
+		healed := w.copied(t).do("host ok i.redd.it; run; run").ok().checkSound()
+		testkit.Same(t, "healed", "kept/", healed.outcome("p11"))
+		testkit.Same(t, "its image", state.SHA256(drawn("11")), healed.records["p11"].Image.SHA256)
+		down := w.copied(t).do("host 404 i.redd.it; run").ok().checkSound()
+		testkit.Same(t, "no picture", "failed/host_sends_no_images", down.outcome("p11"))
+		testkit.Same(t, "no picture: what is stored", true, down.imageOf("p11"))
+		own := w.copied(t).do("host ok i.redd.it; serve 60000 p11; run").ok().checkSound()
+		testkit.Same(t, "it is its own", "kept/", own.outcome("p11"))
+	}
+	if stored == 0 {
+		t.Error("no run was cut off between image and judgement")
 	}
 }
 
