@@ -1,7 +1,6 @@
 package guess
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,7 +253,7 @@ func (g *labelGroup) whyLeft(c *surveyed) string {
 }
 
 // surnameForm is a word or two as names are written: Okafor, Van Dyk.
-var surnameForm = regexp.MustCompile(`^\p{Lu}[\p{Ll}'’-]+(?:[ -]\p{Lu}[\p{Ll}'’]+)?$`)
+var surnameForm = pattern(`^\p{Lu}[\p{Ll}'’-]+(?:[ -]\p{Lu}[\p{Ll}'’]+)?$`)
 
 // firstSurname gives the place of the first value that is written as a name and is in no dictionary, where most of the
 // values are; else the zero place.
@@ -262,7 +261,7 @@ func (d *guesser) firstSurname(c *surveyed) (first place) {
 	names := 0
 	for i, cell := range c.cells {
 		for _, text := range cell {
-			if !surnameForm.MatchString(text) || unknownWord(text, d.Known) == "" {
+			if !surnameForm().MatchString(text) || unknownWord(text, d.Known) == "" {
 				continue
 			}
 			names++

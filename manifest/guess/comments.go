@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,10 +67,10 @@ func (c *surveyed) betweenPosts() bool {
 var depths = set("depth comment_depth reply_depth thread_depth nest_level nesting nesting_depth nesting_level")
 
 // turnForm is the number of an utterance in its conversation: 3, u3, utt_3, abc123_3.
-var turnForm = regexp.MustCompile(`(?i)^(?:.*[-_.:/#])?(?:u|utt|utterance|t|turn)?([0-9]{1,6})$`)
+var turnForm = pattern(`(?i)^(?:.*[-_.:/#])?(?:u|utt|utterance|t|turn)?([0-9]{1,6})$`)
 
 func turnOf(text string) (n int, ok bool) {
-	found := turnForm.FindStringSubmatch(strings.TrimSuffix(strings.TrimSpace(text), ".0"))
+	found := turnForm().FindStringSubmatch(strings.TrimSuffix(strings.TrimSpace(text), ".0"))
 	if found == nil {
 		return 0, false
 	}

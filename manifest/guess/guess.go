@@ -3,7 +3,6 @@ package guess
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -491,11 +490,11 @@ func (c *surveyed) decimals() bool {
 	return !c.lists && slices.ContainsFunc(c.cells, hasComma) &&
 		!slices.ContainsFunc(c.cells, func(cell []string) bool {
 			return len(cell) != 1 ||
-				!decimal.MatchString(cell[0])
+				!decimal().MatchString(cell[0])
 		})
 }
 
-var decimal = regexp.MustCompile(`^[-+]?[0-9]+(,[0-9]{2,})?$`)
+var decimal = pattern(`^[-+]?[0-9]+(,[0-9]{2,})?$`)
 
 func hasComma(cell []string) bool { return len(cell) == 1 && strings.Contains(cell[0], ",") }
 
@@ -859,11 +858,11 @@ func (d *guesser) lookAtTimes(c *surveyed) {
 }
 
 // dateForm is how a date begins, in the order of any language.
-var dateForm = regexp.MustCompile(`^\d{1,4}([./-])\d{1,2}([./-])\d{1,4}\b`)
+var dateForm = pattern(`^\d{1,4}([./-])\d{1,2}([./-])\d{1,4}\b`)
 
 // lookAtDates says of a column of dates, in another form than that of times, that --timezone does not read them.
 func (d *guesser) lookAtDates(c *surveyed) {
-	isDate := func(cell []string) bool { return slices.ContainsFunc(cell, dateForm.MatchString) }
+	isDate := func(cell []string) bool { return slices.ContainsFunc(cell, dateForm().MatchString) }
 	i := slices.IndexFunc(c.cells, isDate)
 	others := slices.ContainsFunc(c.cells, func(cell []string) bool { return !isDate(cell) })
 	if c.zone == nil || c.all(formTime) || i < 0 || others {
@@ -1071,10 +1070,10 @@ func (d *guesser) misshapen(c *surveyed, keep string) (why, look string) {
 	return "it holds no short labels that repeat; " + keep + " passes it through", ""
 }
 
-var notInSlug = regexp.MustCompile("[^a-z0-9]+")
+var notInSlug = pattern("[^a-z0-9]+")
 
 func slug(name string) string {
-	s := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(value.WithoutMarks(name)), "_"), "_")
+	s := strings.Trim(notInSlug().ReplaceAllString(strings.ToLower(value.WithoutMarks(name)), "_"), "_")
 	if s == "" || value.IsDigits(s) {
 		s = "c_" + s
 	}

@@ -3,7 +3,6 @@ package guess
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,7 +104,7 @@ func (d *guesser) sideBySide(id *surveyed) (c *surveyed, at place) {
 		}
 		mixed, other := 0, -1
 		for i, text := range c.values() {
-			if digitInside.MatchString(text) {
+			if digitInside().MatchString(text) {
 				mixed++
 			}
 			if post, _ := manifest.PostForm(text); other < 0 && !posts[post] {
@@ -120,7 +119,7 @@ func (d *guesser) sideBySide(id *surveyed) (c *surveyed, at place) {
 }
 
 // digitInside finds what ids of posts have and counted words (fold2) have not.
-var digitInside = regexp.MustCompile(`[0-9][a-z]`)
+var digitInside = pattern(`[0-9][a-z]`)
 
 // onlyIDs reports whether all values are ids of posts, and more than half in a form that nothing else has.
 func (c *surveyed) onlyIDs() bool { return c.all(formID) && 2*c.forms[formPost] > c.items }
@@ -248,7 +247,7 @@ func (c *surveyed) holdsCommentIDs() bool {
 		case strong, isCommentID(text):
 			comments++
 			hex = hex && value.IsHex(text, len(text))
-			if strings.ContainsAny(text, value.Digits) && !counterForm.MatchString(text) {
+			if strings.ContainsAny(text, value.Digits) && !counterForm().MatchString(text) {
 				numbered++
 			}
 		default:
@@ -265,7 +264,7 @@ func (c *surveyed) namesComments() bool {
 }
 
 // numberForm is the number of an item in a list that somebody wrote down: 1. or 2).
-var numberForm = regexp.MustCompile(`^[0-9]+[.)]$`)
+var numberForm = pattern(`^[0-9]+[.)]$`)
 
 // severalIDs reports whether the cells of a column with a name of ids have several ids each, one at least, and whether
 // they are those of comments.
@@ -281,7 +280,7 @@ func (c *surveyed) severalIDs() (several, comments bool) {
 			for _, word := range strings.FieldsFunc(text, parts) {
 				id, strong := manifest.PostForm(word)
 				switch {
-				case numberForm.MatchString(word):
+				case numberForm().MatchString(word):
 					continue
 				case !strong && len(id) < 5:
 					return false, false

@@ -2,7 +2,6 @@ package guess
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,15 +13,15 @@ import (
 
 // shareForm is a share link of Reddit's; imageForm is the address of an image.
 var (
-	shareForm = regexp.MustCompile(`(?i)reddit\.com/(?:(?:r|u|user)/[^/\s]+/)?s/\w`)
-	imageForm = regexp.MustCompile(`(?i)^(?:https?:)?//(?:(?:i|preview|external-preview)\.redd\.it/|i\.imgur\.com/|` +
+	shareForm = pattern(`(?i)reddit\.com/(?:(?:r|u|user)/[^/\s]+/)?s/\w`)
+	imageForm = pattern(`(?i)^(?:https?:)?//(?:(?:i|preview|external-preview)\.redd\.it/|i\.imgur\.com/|` +
 		`\S+\.(?:jpe?g|png|gifv?|webp|bmp|avif)(?:[?#]\S*)?$)`)
 )
 
-func isShare(text string) bool { return strings.Contains(text, "/s/") && shareForm.MatchString(text) }
+func isShare(text string) bool { return strings.Contains(text, "/s/") && shareForm().MatchString(text) }
 
 func isImageAddress(text string) bool {
-	return strings.Contains(text, "//") && !strings.Contains(text, "/comments/") && imageForm.MatchString(text)
+	return strings.Contains(text, "//") && !strings.Contains(text, "/comments/") && imageForm().MatchString(text)
 }
 
 // notOurs says of a file without ids of posts what it is, and which tool or column would serve; nil where that is not

@@ -2,7 +2,6 @@ package guess
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -125,11 +124,11 @@ func (d *guesser) takeOneHot(columns []*surveyed) {
 
 // raterForm is a number behind a letter or word for somebody who gives labels: a1, rater2. Labels are counted in
 // capitals.
-var raterForm = regexp.MustCompile(`^([a-z]+)[0-9]+$`)
+var raterForm = pattern(`^([a-z]+)[0-9]+$`)
 
 // raterOf gives that letter or word of what could be a label, and counts those who voted on one label; "" for none.
 func raterOf(code string) string {
-	found := raterForm.FindStringSubmatch(code)
+	found := raterForm().FindStringSubmatch(code)
 	if found == nil || len(found[1]) > 1 && !peopleWords["person"][found[1]] && !peopleWords["weak"][found[1]] {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (c *surveyed) privateAs(name string, ordinary bool) string {
 
 // hasInitials reports whether a name has the first letters of somebody's names behind a person: coder_LC.
 func hasInitials(name string) bool {
-	for _, found := range initialsBehind.FindAllStringSubmatch(name, -1) {
+	for _, found := range initialsBehind().FindAllStringSubmatch(name, -1) {
 		if !peopleWords["abbreviation"][strings.ToLower(found[2])] &&
 			peopleWords["person"][person(strings.ToLower(found[1]))] {
 			return true
@@ -67,10 +66,10 @@ func hasInitials(name string) bool {
 }
 
 // initialsBehind finds a word and two or three capital letters behind it.
-var initialsBehind = regexp.MustCompile(`(\pL\p{Ll}+|\p{Lu}{4,})[ _.:-]*(\p{Lu}{2,3})(?:[^\pL]|$)`)
+var initialsBehind = pattern(`(\pL\p{Ll}+|\p{Lu}{4,})[ _.:-]*(\p{Lu}{2,3})(?:[^\pL]|$)`)
 
 // shortInitials are the first letters of the names of a person, without points.
-var shortInitials = regexp.MustCompile(`^\p{Lu}{2,3}$`)
+var shortInitials = pattern(`^\p{Lu}{2,3}$`)
 
 // namesGiver reports whether the words say whose a label is: sarahs_label.
 func namesGiver(words []string) bool {
@@ -89,9 +88,9 @@ func (c *surveyed) checkers(known func(word string) bool) string {
 	initials, names, unknown := 0, 0, false
 	for _, text := range c.values() {
 		switch {
-		case shortInitials.MatchString(text):
+		case shortInitials().MatchString(text):
 			initials++
-		case surnameForm.MatchString(text):
+		case surnameForm().MatchString(text):
 			names++
 			unknown = unknown || unknownWord(text, known) != ""
 		}
@@ -282,7 +281,7 @@ var (
 )
 
 // doneBy finds postedby, which has no sign between its words.
-var doneBy = regexp.MustCompile(`(ed|given|made|taken|written)by$`)
+var doneBy = pattern(`(ed|given|made|taken|written)by$`)
 
 // namesPeople reports whether a column with these words in its name is about people.
 func namesPeople(words []string) bool {
@@ -329,7 +328,7 @@ func endsInPerson(words []string, identified bool) bool {
 		}
 	}
 	found := person(last)
-	return peopleWords["person"][found] || identified && peopleWords["weak"][found] || doneBy.MatchString(last)
+	return peopleWords["person"][found] || identified && peopleWords["weak"][found] || doneBy().MatchString(last)
 }
 
 // person takes what identifies a person off a word such as userid, opname or owners.
@@ -451,7 +450,7 @@ func (c *surveyed) ofCollector(words []string) bool {
 }
 
 // accountForm is what Reddit and many others take for the name of an account.
-var accountForm = regexp.MustCompile(`^@?[A-Za-z0-9_-]{3,20}$`)
+var accountForm = pattern(`^@?[A-Za-z0-9_-]{3,20}$`)
 
 // lookLikeNames says what labels look like that may name people: names of accounts or people, codes that can be such
 // names, or pairs of a person and a label; "" for labels. known is that of Options.
@@ -517,7 +516,7 @@ func nameWords(text string) (words []string) {
 }
 
 // initialForm is a name with the first letters of its given names: H. Meier, Meier H.
-var initialForm = regexp.MustCompile(`^\p{Lu}[\p{Ll}'’-]+,? (?:\p{Lu}\.[ -]?){1,3}$|` +
+var initialForm = pattern(`^\p{Lu}[\p{Ll}'’-]+,? (?:\p{Lu}\.[ -]?){1,3}$|` +
 	`^(?:\p{Lu}\.[ -]?){1,3}(?:(?:van|von|de|der|la) )*\p{Lu}[\p{Ll}'’]+(?:-\p{Lu}\p{Ll}+)?$`)
 
 // namesPerson reports whether a text of few words has a given name among them, or two words that can be names and are
@@ -526,10 +525,10 @@ func namesPerson(text string) bool {
 	words := nameWords(text)
 	namelike := func(word string) bool { return peopleWords["namelike"][word] }
 	return len(words) <= 4 && slices.ContainsFunc(words, isGivenName) ||
-		len(words) == 2 && namelike(words[0]) && namelike(words[1]) && twoNames.MatchString(text)
+		len(words) == 2 && namelike(words[0]) && namelike(words[1]) && twoNames().MatchString(text)
 }
 
-var twoNames = regexp.MustCompile(`^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+$`)
+var twoNames = pattern(`^\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+$`)
 
 // namesFamily reports whether a text of few words has a family name among them, and no single letter, which makes an
 // account of it. One such text alone may be a label, as that of a politician.
@@ -541,17 +540,17 @@ func namesFamily(text string) bool {
 
 // mayNamePerson reports whether a text has a family name in few words, or is the first letters of somebody's names with
 // points: J.S. It is less sure than namesPerson.
-func mayNamePerson(text string) bool { return namesFamily(text) || pointedInitials.MatchString(text) }
+func mayNamePerson(text string) bool { return namesFamily(text) || pointedInitials().MatchString(text) }
 
 // pointedInitials leaves out those of states: U.S., U.K.
-var pointedInitials = regexp.MustCompile(`^[A-TV-Z]\. ?(?:\p{Lu}\. ?){1,2}$`)
+var pointedInitials = pattern(`^[A-TV-Z]\. ?(?:\p{Lu}\. ?){1,2}$`)
 
 // arePeople reports whether labels are names of people: two at least, and more than half, have a given or family name
 // in few words, or are written as names are.
 func arePeople(labels []string) bool {
 	people := initialed(labels)
 	for _, label := range labels {
-		if namesPerson(label) || namesFamily(label) || initialForm.MatchString(label) || isEastAsian(label) {
+		if namesPerson(label) || namesFamily(label) || initialForm().MatchString(label) || isEastAsian(label) {
 			people++
 		}
 	}
@@ -559,13 +558,13 @@ func arePeople(labels []string) bool {
 }
 
 // bareInitials are family names beside the first letters of given names without points: Conway M, MConway.
-var bareInitials = regexp.MustCompile(`^(\p{Lu}[\p{L}'’-]+),? \p{Lu}{1,2}$|^\p{Lu}(\p{Lu}\p{Ll}{2,})$`)
+var bareInitials = pattern(`^(\p{Lu}[\p{L}'’-]+),? \p{Lu}{1,2}$|^\p{Lu}(\p{Lu}\p{Ll}{2,})$`)
 
 // initialed counts labels with bare initials. Those that share a word are counted by letters: Type A, Type B.
 func initialed(labels []string) int {
 	names := make(map[string]int)
 	for _, label := range labels {
-		if found := bareInitials.FindStringSubmatch(label); found != nil && !namesPerson(label) {
+		if found := bareInitials().FindStringSubmatch(label); found != nil && !namesPerson(label) {
 			names[value.Fold(found[1]+found[2])]++
 		}
 	}
@@ -583,7 +582,7 @@ func initialed(labels []string) int {
 var (
 	familySign = set("王 李 张 張 刘 劉 陈 陳 杨 楊 赵 趙 吴 吳 徐 孙 孫 朱 郭 罗 羅 郑 鄭 韩 韓 冯 馮 董 萧 蕭 曹 袁 邓 鄧 沈 彭 吕 呂 卢 盧 蒋 蔣 " +
 		"蔡 贾 賈 魏 薛 潘 姜 姚 谭 譚 廖 邹 鄒 陆 陸 郝 崔 邱 顾 顧 邵 龚 龔 김 박 최 윤 황")
-	familySigns = regexp.MustCompile(`^(?:佐藤|鈴木|高橋|田中|伊藤|渡辺|山本|中村|小林|加藤|吉田|山田|佐々木|山口|松本|井上|木村|斎藤|清水|` +
+	familySigns = pattern(`^(?:佐藤|鈴木|高橋|田中|伊藤|渡辺|山本|中村|小林|加藤|吉田|山田|佐々木|山口|松本|井上|木村|斎藤|清水|` +
 		`欧阳|歐陽|司马|司馬|诸葛|諸葛)`)
 )
 
@@ -597,7 +596,7 @@ func isEastAsian(text string) bool {
 	if unicode.Is(unicode.Hangul, signs[0]) && len(signs) != 3 { // of which two are words
 		return false
 	}
-	return len(signs) <= 3 && familySign[string(signs[0])] || familySigns.MatchString(text)
+	return len(signs) <= 3 && familySign[string(signs[0])] || familySigns().MatchString(text)
 }
 
 // namesOne says what one of some values that may name somebody looks like, "" for none. Where there is text, one is
@@ -625,7 +624,7 @@ func oneName(text string) string {
 	switch {
 	case isPair && namesPerson(first):
 		return aPair
-	case namesPerson(text), initialForm.MatchString(text):
+	case namesPerson(text), initialForm().MatchString(text):
 		return aPerson
 	}
 	return ""
@@ -679,7 +678,7 @@ func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 		case noWord:
 			strange++
 		}
-		if colourForm.MatchString(label) { // beside accounts, it does not speak for labels
+		if colourForm().MatchString(label) { // beside accounts, it does not speak for labels
 			colours++
 		}
 		if value.FoldASCII(label) == "automoderator" { // which is in columns of moderators and authors alone
@@ -690,30 +689,30 @@ func lookLikeAccounts(labels []string, known func(word string) bool) bool {
 }
 
 // colourForm is a colour as HTML writes it: #2b2e3a. The sign tells it from a name.
-var colourForm = regexp.MustCompile(`^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)
+var colourForm = pattern(`^#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$`)
 
 var (
 	// codeForm is an id in base 36, of Reddit's as well: 2s5ti, t5_2s5ti.
-	codeForm = regexp.MustCompile(`^(?:t[1-6]_)?[a-z0-9]*[0-9][a-z][a-z0-9]*$`)
+	codeForm = pattern(`^(?:t[1-6]_)?[a-z0-9]*[0-9][a-z][a-z0-9]*$`)
 	// hexForm is the beginning of a digest, or a colour without its sign: d41d8cd, 2b2e3a, 0xff00ff.
-	hexForm = regexp.MustCompile(`^(?:0x)?(?:[0-9a-f]{6,}|[0-9A-F]{6,})$`)
+	hexForm = pattern(`^(?:0x)?(?:[0-9a-f]{6,}|[0-9A-F]{6,})$`)
 )
 
 // isIDLike reports whether a text is written as a digest or an id: with a digit at its beginning, or behind t5_.
 func isIDLike(text string) bool {
 	digits := strings.ContainsAny(text, value.Digits)
-	return digits && hexForm.MatchString(text) ||
-		codeForm.MatchString(text) && (value.IsDigits(text[:1]) || strings.Contains(text, "_"))
+	return digits && hexForm().MatchString(text) ||
+		codeForm().MatchString(text) && (value.IsDigits(text[:1]) || strings.Contains(text, "_"))
 }
 
 // areCodes reports whether all labels that look like accounts are written as ids or digests are. So can accounts be:
 // this only says what to call them.
 func areCodes(labels []string, known func(word string) bool) bool {
 	j := newAccountJudge(labels, known)
-	likeFirst := func(label string) bool { return len(label) == len(labels[0]) && codeForm.MatchString(label) }
+	likeFirst := func(label string) bool { return len(label) == len(labels[0]) && codeForm().MatchString(label) }
 	sameLength := len(labels) > 1 && !slices.ContainsFunc(labels, func(l string) bool { return !likeFirst(l) })
 	return sameLength || !slices.ContainsFunc(labels, func(label string) bool {
-		return j.look(label) != likeLabel && !isIDLike(label) && !hexForm.MatchString(label)
+		return j.look(label) != likeLabel && !isIDLike(label) && !hexForm().MatchString(label)
 	})
 }
 
@@ -741,7 +740,7 @@ type accountJudge struct {
 }
 
 // initialLogin is an account as institutions give them, a letter and a family name: a_schmidt, t.miller2, aschmidt.
-var initialLogin = regexp.MustCompile(`^(\pL)([_.-]?)(\pL{3,})\d{0,2}$`)
+var initialLogin = pattern(`^(\pL)([_.-]?)(\pL{3,})\d{0,2}$`)
 
 // areCoded reports whether the letters before the words of labels number them (a_lustig, b_traurig), are the same one
 // before several, or begin the words (h_hate): then they stand for no given names.
@@ -749,7 +748,7 @@ func areCoded(labels []string) bool {
 	seen, begins := make(map[string]bool), true
 	n := 0
 	for _, label := range labels {
-		if found := initialLogin.FindStringSubmatch(strings.ToLower(label)); found != nil && found[2] != "" {
+		if found := initialLogin().FindStringSubmatch(strings.ToLower(label)); found != nil && found[2] != "" {
 			n++
 			seen[found[1]] = true
 			begins = begins && strings.HasPrefix(found[3], found[1])
@@ -766,7 +765,7 @@ func areCoded(labels []string) bool {
 // that the letter does not number. Without a sign between them it is the family name that tells (aschmidt), unless both
 // are one word (twang).
 func (j *accountJudge) isLogin(label string) bool {
-	found := initialLogin.FindStringSubmatch(value.FoldASCII(label))
+	found := initialLogin().FindStringSubmatch(value.FoldASCII(label))
 	switch {
 	case found == nil || j.shared[found[3]] > 1:
 		return false
@@ -777,15 +776,15 @@ func (j *accountJudge) isLogin(label string) bool {
 }
 
 // staffForm is a name of an account as universities give them: tl772, kn1990.
-var staffForm = regexp.MustCompile(`^[a-z]{2,4}[0-9]{3,5}$`)
+var staffForm = pattern(`^[a-z]{2,4}[0-9]{3,5}$`)
 
 // leet finds digits that stand for letters.
-var leet = regexp.MustCompile(`[a-z][0-9]+[a-z]`)
+var leet = pattern(`[a-z][0-9]+[a-z]`)
 
 // look judges a label by its words: sad (jkim545) looks as jkim545 does. Without a dictionary nothing is an account.
 func (j *accountJudge) look(label string) accountLook {
 	look := likeLabel
-	if j.known == nil || colourForm.MatchString(label) {
+	if j.known == nil || colourForm().MatchString(label) {
 		return look
 	}
 	isBetween := func(r rune) bool { return r != '.' && betweenAccounts(r) }
@@ -804,7 +803,7 @@ func betweenAccounts(r rune) bool {
 }
 
 func (j *accountJudge) lookOfToken(token string) accountLook {
-	if !accountForm.MatchString(token) {
+	if !accountForm().MatchString(token) {
 		return likeLabel
 	}
 	if token[0] == '@' {
@@ -820,9 +819,9 @@ func (j *accountJudge) lookOfToken(token string) accountLook {
 		isCode := strings.ToUpper(part) == part && len(words[0]) < 5
 		switch { // SS4, NSFW
 		case isCode:
-		case staffForm.MatchString(part) && j.shared[words[0]] < 2 && !j.known(words[0]):
+		case staffForm().MatchString(part) && j.shared[words[0]] < 2 && !j.known(words[0]):
 			return mixedWord
-		case foreign && len(words) > 1, short && leet.MatchString(part):
+		case foreign && len(words) > 1, short && leet().MatchString(part):
 			return mixedWord
 		case foreign, len(words) == 2 && len(words[0]) > 2 && value.IsDigits(words[1]) && j.shared[words[0]] < 2:
 			look = noWord

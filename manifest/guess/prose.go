@@ -3,7 +3,6 @@ package guess
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,8 +12,8 @@ import (
 
 // Names in running text: behind a title, and of an account.
 var (
-	titleInText   = regexp.MustCompile(`(?:^|[^\pL])(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Hr|Fr)\.|(?:Mr|Mrs|Ms|Dr|Prof|Professor|Herr|Frau|Monsieur|Madame|Señor|Señora)) \p{Lu}\p{Ll}`)
-	accountInText = regexp.MustCompile(`(?:^|[\s(,;:])@[\pL\d_]{2,}|(?:^|[^\pL\d/])/?u/[\pL\d_-]{3,}`)
+	titleInText   = pattern(`(?:^|[^\pL])(?:(?:Mr|Mrs|Ms|Mx|Dr|Prof|Hr|Fr)\.|(?:Mr|Mrs|Ms|Dr|Prof|Professor|Herr|Frau|Monsieur|Madame|Señor|Señora)) \p{Lu}\p{Ll}`)
+	accountInText = pattern(`(?:^|[\s(,;:])@[\pL\d_]{2,}|(?:^|[^\pL\d/])/?u/[\pL\d_-]{3,}`)
 )
 
 // personalProse says what in running text tells who somebody is, "" for nothing.
@@ -24,9 +23,9 @@ func personalProse(text string) string {
 	switch {
 	case kind != "":
 		return kind
-	case accountInText.MatchString(plain):
+	case accountInText().MatchString(plain):
 		return "the name of an account"
-	case titleInText.MatchString(plain):
+	case titleInText().MatchString(plain):
 		return "the name of a person"
 	}
 	for _, word := range strings.FieldsFunc(plain,

@@ -3,7 +3,6 @@ package guess
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ func (d *guesser) refuseRows(ctx context.Context, source *manifest.Source) error
 }
 
 // counterForm is a word and a number: user1, img_001.
-var counterForm = regexp.MustCompile(`^(?:t3_)?([a-z]+)([0-9]+)$`)
+var counterForm = pattern(`^(?:t3_)?([a-z]+)([0-9]+)$`)
 
 // namesOfRows are words that people count rows, images and people by.
 var namesOfRows = set(`answer caption case comment data doc document entry example file id image img index instance item label meme no nr num number obs
@@ -88,7 +87,7 @@ func (d *guesser) judgeNames(id *surveyed) error {
 	words, all := make(map[string]bool), id.values()
 	steps, last, mixed := 0, 0, ""
 	for _, text := range all {
-		found := counterForm.FindStringSubmatch(value.FoldASCII(text))
+		found := counterForm().FindStringSubmatch(value.FoldASCII(text))
 		if found == nil {
 			words[""] = true
 		} else {

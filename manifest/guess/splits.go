@@ -57,7 +57,7 @@ func looksOfSplits(names []string, known func(word string) bool) []splitLook {
 			strings.ContainsAny(name, value.Lower)
 	}
 	for i, name := range names {
-		if small && looks[i] == oddSplit && surnameForm.MatchString(name) {
+		if small && looks[i] == oddSplit && surnameForm().MatchString(name) {
 			looks[i] = namedSplit
 		}
 	}

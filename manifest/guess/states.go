@@ -2,7 +2,6 @@ package guess
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,14 +32,14 @@ const (
 )
 
 // answerStatus is a name by which a column can tell nothing else.
-var answerStatus = regexp.MustCompile(`^(?:(?:response|answer|annotation|assignment|record|review|request)_?)?status$`)
+var answerStatus = pattern(`^(?:(?:response|answer|annotation|assignment|record|review|request)_?)?status$`)
 
 func stateOf(column string) stateKind {
 	name := strings.Join(value.Words(column), "_")
 	switch {
 	case removals[name]:
 		return ofThePosts
-	case answerStatus.MatchString(name):
+	case answerStatus().MatchString(name):
 		return ofAnswer
 	case manifest.StateNamed(column):
 		return maybe

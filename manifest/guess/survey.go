@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -351,11 +350,11 @@ func isSlug(text string) bool {
 }
 
 // hostAndPath is an address without its scheme: example.org/page.
-var hostAndPath = regexp.MustCompile(`^[\pL\d-]+(\.[\pL\d-]+)*\.[A-Za-z]{2,}(:\d+)?/\S`)
+var hostAndPath = pattern(`^[\pL\d-]+(\.[\pL\d-]+)*\.[A-Za-z]{2,}(:\d+)?/\S`)
 
 func isAddress(text string) bool {
 	return strings.Contains(text, "://") || strings.HasPrefix(text, "/r/") || strings.Contains(text, "reddit.com/") ||
-		strings.Contains(text, "/") && hostAndPath.MatchString(text)
+		strings.Contains(text, "/") && hostAndPath().MatchString(text)
 }
 
 // significant gives the digits of a number in decimals that carry its value.
