@@ -569,17 +569,19 @@ func (c *command) writeStatement(ctx context.Context, r audit.Report, f auditFla
 			return fmt.Errorf("sign the statement: %w", err)
 		}
 	}
-	// What signed and stamped the statement that it replaces: beside this one it would seem to be forged.
+	if err := c.writeOwn(ctx, "statement", f.statement, r.WriteJSON); err != nil {
+		return err // one that it should replace keeps what signed and stamped it
+	}
+	// Beside this one those would seem to be forged.
 	for _, suffix := range []string{manifest.SignatureSuffix, audit.StampSuffix} {
 		if err := os.Remove(f.statement + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replace the statement: %w", err)
 		}
 	}
-	err := c.writeOwn(ctx, "statement", f.statement, r.WriteJSON)
-	if err == nil && signature != nil {
-		err = c.writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, written(signature))
+	if signature == nil {
+		return nil
 	}
-	return err
+	return c.writeOwn(ctx, "signature", f.statement+manifest.SignatureSuffix, written(signature))
 }
 
 type stampFlags struct{ url, ca string }
