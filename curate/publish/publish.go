@@ -364,11 +364,14 @@ func (p *publishing) removals(ctx context.Context) (stones []manifest.Tombstone,
 // be said of them.
 func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneEntry,
 	rows map[manifest.PostID]bool) []manifest.Tombstone {
-	published := map[manifest.PostID]bool{}
+	published := map[manifest.PostID]time.Time{}
 	for _, t := range p.Config.Tombstones {
-		published[t.ID] = true
+		published[t.ID] = t.Time
 	}
-	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool { return !rows[t.ID] && !published[t.ID] })
+	stones = slices.DeleteFunc(stones, func(t manifest.Tombstone) bool {
+		_, listed := published[t.ID]
+		return !rows[t.ID] && !listed
+	})
 	lifts := map[policy.NamedTombstone]*state.LiftNote{}
 	for _, e := range lifted {
 		lifts[policy.NameTombstone(e.ID, e.Time)] = e.Lifted
@@ -376,9 +379,14 @@ func (p *publishing) tell(stones []manifest.Tombstone, lifted []state.TombstoneE
 	p.Removals = Removals{Tombstones: len(stones)}
 	for i, t := range stones {
 		lift := lifts[policy.NameTombstone(t.ID, t.Time)]
-		if !published[t.ID] {
+		since, listed := published[t.ID]
+		ahead := policy.Ahead(t.Time, p.Now) // whoever reads the list would count from then
+		if ahead && listed {
+			stones[i].Time = since
+		}
+		if !listed {
 			p.Added = append(p.Added, string(t.ID))
-			if policy.Ahead(t.Time, p.Now) { // whoever reads the list would count from then
+			if ahead {
 				p.Ahead, stones[i].Time = append(p.Ahead, string(t.ID)), p.Now
 			}
 			if lift != nil {
