@@ -231,7 +231,12 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.known.byHost)) {
 		h := g.known.byHost[name]
+		now := g.Now().UTC().Truncate(time.Second)
 		h.was = noted[name]
+		if policy.Ahead(h.was.Since, now) { // a clock was wrong
+			h.was.Since = now
+			trouble[name] = h.was
+		}
 		if err := g.judgeLeft(ctx, name, h); err != nil {
 			return err
 		}
@@ -239,7 +244,6 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := g.Now().UTC().Truncate(time.Second)
 		late := !h.was.Since.IsZero() && now.Sub(h.was.Since) >= troubleLasts
 		switch {
 		case sick && h.was.Since.IsZero():

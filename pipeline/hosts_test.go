@@ -26,6 +26,8 @@ func TestAnswersOfAHostInTroubleAreNotFinal(t *testing.T) {
 			"host SICK i.redd.it; run; post deleted p00 p01 p02 p03 p04 p05 p06 p07 p08 p09; run confirm; run confirm", "",
 			waits, "i.redd.it"},
 		{"still sick after a day", "host SICK i.redd.it; run; clock 25h; run", "", "MANY", ""},
+		{"still sick after a day, since a clock was ahead",
+			"clock 99h; host SICK i.redd.it; run; clock -99h; run; clock 25h; run", "", "MANY", ""},
 		{"another one after a day", "manifest 11; host SICK i.redd.it; run; clock 25h; manifest 12; run", "",
 			"failed/OWN", ""},
 		{"another one after two days",
