@@ -380,6 +380,19 @@ func TestLogIsToldOfImages(t *testing.T) {
 	}
 }
 
+// TestLogIsToldWhoIsBack: a log that is older than state.db, and in which a post is gone that Reddit shows again, is
+// told so. A state.db that is lost after that costs no image.
+func TestLogIsToldWhoIsBack(t *testing.T) {
+	older := newWorld(t, numbered(14)...).do("run; clock 1h; post absent p03; recheck; clock 1h; recheck").ok()
+	testkit.Same(t, "an image before", false, older.checkSound().imageOf("p03"))
+	w := older.copied(t).do("clock 1h; post live p03; run; host 404 i.redd.it").ok()
+	w.putBack(older, "audit", "log.key")
+	w.do("recheck").ok()
+	testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+	w.do("run").ok()
+	testkit.Same(t, "p03", "kept/", w.checkSound().outcome("p03"))
+}
+
 // checkLogged: the log names each file of the dataset as it stands there, whatever was put back.
 func (w *world) checkLogged(s inventory) {
 	w.Helper()

@@ -582,6 +582,11 @@ func (r *restored) sayImage(rec Record, said *auditlog.Removals, had lastFetched
 	case rec.Image == nil || left && leaves || digest == rec.Image.SHA256:
 	case digest == "" && known && r.what == auditlog.RestoredOther: // which says that it was erased
 	default:
+		if _, gone := said.Gone[rec.ID]; gone && !rec.Post.State.Gone() && r.what != auditlog.RestoredOther {
+			r.again = append(r.again, auditlog.Event{Kind: auditlog.Verdicts, Time: rec.Post.LiveAt,
+				Posts: []auditlog.Post{{ID: rec.ID, State: auditlog.Word(rec.Post.State)}}})
+			delete(said.Gone, rec.ID)
+		}
 		e := fetched(rec.Key, *rec.Image)
 		e.Time = rec.Post.LiveAt // a state.db that is lost after this is told when the post was live by it
 		r.again = append(r.again, e)
