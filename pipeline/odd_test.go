@@ -13,6 +13,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // TestOddAnswersCostNothing: whatever Reddit or a host answers in place of an image that is stored, and that is no
@@ -165,4 +166,12 @@ func TestLabelledPictureTakesThePlaceOfAnother(t *testing.T) {
 	for _, id := range []string{"p01", "p03"} {
 		testkit.Same(t, "the small image of "+id, state.SHA256(drawn("small:42")), s.records[id].Image.SHA256)
 	}
+}
+
+// TestOneRowWasSeenInTheFuture: where one row only was seen live while a clock was ahead, the status says so.
+func TestOneRowWasSeenInTheFuture(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("run; clock 99h; recheck; clock -99h; recheck on=1/post,unclear,p01").ok()
+	s := w.checkSound().status
+	testkit.Same(t, "the oldest answer is of the future", false, policy.Ahead(*s.OldestAsk, w.now))
+	testkit.Same(t, "ahead, stale", [2]bool{true, true}, [2]bool{s.Ahead, s.Stale})
 }

@@ -62,6 +62,7 @@ type Summary struct {
 	Returned         []TombstoneEntry `json:"returned"`             // tombstones that do not hold: lifted, or suspended by readmit
 	Unverified       int              `json:"unverified"`           // posts that Reddit gave no verdict on in this run
 	OldestAsk        *time.Time       `json:"oldest_ask"`           // when the kept post asked about longest ago was last seen live
+	Ahead            bool             `json:"-"`                    // a kept post was last seen live in the future
 	Stale            bool             `json:"stale"`                // a kept post was last seen live longer ago than the policy allows
 	MassRemovalShare float64          `json:"mass_removal_share"`   // of the live posts: above it removals are withheld, or those that wait were
 	Elapsed          time.Duration    `json:"elapsed_ns,omitempty"`
@@ -196,6 +197,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 				s.Flagged++
 			}
 			s.Stale = s.Stale || p.Stale(rec.Post.LiveAt, now)
+			s.Ahead = s.Ahead || policy.Ahead(rec.Post.LiveAt, now)
 			if s.OldestAsk == nil || rec.Post.LiveAt.Before(*s.OldestAsk) {
 				at := rec.Post.LiveAt
 				s.OldestAsk = &at
