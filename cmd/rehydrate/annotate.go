@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -212,7 +213,10 @@ func (c *command) annotateReview(ctx context.Context, round roundFlags, page rev
 	}
 	page.Answers = filepath.Join(page.Answers, page.Annotator+".jsonl")
 	server, err := review.Open(ctx, page)
-	if err != nil {
+	switch {
+	case errors.Is(err, workspace.ErrBehind):
+		return err
+	case err != nil:
 		return asUsage(err)
 	}
 	if server.Absent != nil {

@@ -169,6 +169,8 @@ func diagnose(err error) (code int, hint string) {
 		return exitRetry, "rehydrate run RELEASE writes them again; then run the same command"
 	case is[*state.Stricter](err), errors.Is(err, state.ErrNotMasked):
 		return exitRetry, "update the dataset first: rehydrate run RELEASE; then run the same command"
+	case errors.Is(err, workspace.ErrBehind):
+		return exitRetry, "rehydrate purge RELEASE --offline takes it over; then run the same command"
 	case errors.Is(err, copies.ErrBusy):
 		return exitInUse, "wait for the other command, or name another folder"
 	case errors.Is(err, workspace.ErrInUse):

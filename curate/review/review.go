@@ -102,7 +102,11 @@ func (s *Server) inWorkspace(ctx context.Context, do func(*workspace.Workspace) 
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ws), ws.Close())
+	err = ws.CheckCurrent(ctx)
+	if err == nil {
+		err = do(ws)
+	}
+	return errors.Join(err, ws.Close())
 }
 
 // URL is where the page is. Whoever knows it can read and answer.

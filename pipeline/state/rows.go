@@ -246,6 +246,9 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 // MustHide returns the rows of which nothing is shown or handed out: those of MustLeaveDataset, those of Heard, and
 // those of other posts that show the same picture as one of these that is to be taken down.
 func MustHide(ctx context.Context, ws *workspace.Workspace, stones Holding, p policy.Policy) (GoneSet, error) {
+	if err := ws.CheckCurrent(ctx); err != nil {
+		return GoneSet{}, err
+	}
 	hidden, err := MustLeaveDataset(ctx, ws, stones, p)
 	if err != nil {
 		return GoneSet{}, err

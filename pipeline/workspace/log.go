@@ -333,30 +333,51 @@ func (w *Workspace) LostCopies(ctx context.Context) ([]LostCopy, error) {
 // copiesBehind returns the copies that a writer would find to be lost, with those on record as lost: state.db may be
 // from a backup, and no writer has opened it since.
 func (w *Workspace) copiesBehind(ctx context.Context, lost []LostCopy) ([]LostCopy, error) {
+	r, err := w.behind(ctx)
+	if err != nil || r.copies != nil {
+		return r.copies, err
+	}
+	return lost, nil
+}
+
+// CheckCurrent returns ErrBehind for a reader if the log has what state.db does not know: nobody could tell what is to
+// be hidden. A writer has taken that over.
+func (w *Workspace) CheckCurrent(ctx context.Context) error {
+	if w.lock != nil {
+		return nil
+	}
+	r, err := w.behind(ctx)
+	if err == nil && r.gone != nil {
+		err = ErrBehind
+	}
+	return err
+}
+
+// behind finds for a reader what a state.db that is older than the log lacks. A damaged log is as none: verify and
+// audit say so.
+func (w *Workspace) behind(ctx context.Context) (r restored, err error) {
 	log, err := w.openOtherLog(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
-		return lost, nil // verify and audit say so
+		return restored{}, nil
 	}
 	for err == nil {
 		head, err := readHead(ctx, w.db)
 		if err != nil || log.Size() <= head.Size { // nearly always
-			return lost, err
+			return restored{}, err
 		}
 		r, err := w.compareLog(ctx, head, log)
 		now, wrong := readHead(ctx, w.db)
 		switch {
 		case wrong != nil:
-			return nil, wrong
+			return restored{}, wrong
 		case now.Size != head.Size: // a writer is at work, and published meanwhile
 			continue
 		case errors.As(err, new(*auditlog.Broken)):
-			return lost, nil
-		case err != nil || r.copies != nil:
-			return r.copies, err
+			return restored{}, nil
 		}
-		return lost, nil
+		return r, err
 	}
-	return nil, err
+	return restored{}, err
 }
 
 // CheckLog says why the next command that writes could not publish its records: the log or its key is damaged. A log

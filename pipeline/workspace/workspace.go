@@ -57,6 +57,8 @@ var (
 	ErrNoWorkspace = errors.New("not a workspace")
 	ErrEmpty       = errors.New("nothing is stored in it yet") // with ErrNoWorkspace, after a kill of the first writer
 	ErrReadOnly    = errors.New("workspace is open for reading only")
+	ErrBehind      = errors.New("the audit log has records that state.db does not know, as after a restored backup: " +
+		"what was removed since would be shown")
 )
 
 // Options say how to open a workspace.

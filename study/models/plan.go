@@ -39,6 +39,9 @@ func (w *Work) plan(ctx context.Context, ws *workspace.Workspace) (*plan, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := ws.CheckCurrent(ctx); err != nil {
+		return nil, err
+	}
 	if err := state.CheckMasked(ctx, ws, judge.Policy); err != nil {
 		return nil, err
 	}
