@@ -62,8 +62,11 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.
 
 // do does the step of an entry, whose image lies at c.
 func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candidate, s step) error {
-	if s.same {
+	switch {
+	case s.same:
 		g.known.lies(rec, c)
+	case rec.Image != nil && !s.drop && c.Fault == nil && c.Host != "":
+		g.known.moves(rec, c)
 	}
 	if s.inspect {
 		fetch, before := s.fetch, s.before

@@ -57,6 +57,7 @@ type hosts struct {
 // A host is what one image host sent in this run.
 type host struct {
 	witnesses     []witness                // from this host, stored perhaps in this run
+	moved         []witness                // stored, and this host is where Reddit says now that the image lies
 	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
 	first         string                   // digest of the pixels of the first image that it sent
@@ -95,7 +96,7 @@ func (h *host) sound() bool {
 // that came tells nothing: it has it from a host that works, too.
 func (h *host) askedEnough() bool {
 	return len(h.asked) >= askedEnough ||
-		len(h.asked) > 0 && slices.ContainsFunc(h.witnesses, func(w witness) bool { return w.digest != h.first })
+		len(h.asked) > 0 && slices.ContainsFunc(h.toAsk(), func(w witness) bool { return w.digest != h.first })
 }
 
 // oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for
@@ -134,15 +135,32 @@ func isTaken(rec workspace.Record) bool {
 
 // stored notes an image that is stored and lies where it lay.
 func (s *hosts) stored(w witness) {
-	s.on(w.candidate.Host, func(h *host) { h.addWitness(w) })
+	s.on(w.candidate.Host, func(h *host) { h.witnesses = addWitness(h.witnesses, w) })
 }
 
-// addWitness adds a witness. The last few are enough, as one of them can have trouble of its own, if each has another
-// picture.
-func (h *host) addWitness(w witness) {
-	const enough = 3
-	h.witnesses = append(slices.DeleteFunc(h.witnesses, func(o witness) bool { return o.digest == w.digest }), w)
-	h.witnesses = h.witnesses[max(0, len(h.witnesses)-enough):]
+// moves notes that Reddit names another place than before for a stored image, or the first one that state.db knows.
+func (s *hosts) moves(rec workspace.Record, c reddit.Candidate) {
+	if s.unjudged && !isTaken(rec) {
+		return
+	}
+	w := witness{c, rec.ID, rec.Image.PixelsSHA256}
+	s.on(c.Host, func(h *host) { h.moved = addWitness(h.moved, w) })
+}
+
+const enoughWitnesses = 3 // as one of them can have trouble of its own
+
+// addWitness adds a witness. The last few are enough, if each has another picture.
+func addWitness(all []witness, w witness) []witness {
+	all = append(slices.DeleteFunc(all, func(o witness) bool { return o.digest == w.digest }), w)
+	return all[max(0, len(all)-enoughWitnesses):]
+}
+
+// toAsk are the witnesses, the best first. One whose image has moved tells that a host sends no images, but not alone
+// that what it sends is for everybody: that can be an image which took the place of the stored one.
+func (h *host) toAsk() []witness {
+	all := slices.Concat(h.moved, h.witnesses)
+	slices.Reverse(all)
+	return all
 }
 
 // left notes an image that is stored by a run which did not come to judge its host.
@@ -186,7 +204,7 @@ func (s *hosts) sent(j fetchJob, digest string) {
 			h.firstFor[j.entry.ID] = true
 		}
 		if digest != h.first || len(h.firstFor) < 2 { // what it sends to everybody must not crowd out the stored ones
-			h.addWitness(witness{j.candidate, j.entry.ID, digest})
+			h.witnesses = addWitness(h.witnesses, witness{j.candidate, j.entry.ID, digest})
 		}
 		h.open, h.settled = nil, append(h.settled, h.open...)
 	})
@@ -379,7 +397,8 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 		return suspect, nil
 	}
 	// One image more, whose post is live, says whether the host works. Nothing but an image does.
-	for _, w := range slices.Backward(h.witnesses) {
+	moved := 0
+	for i, w := range h.toAsk() {
 		digest, err := g.download(ctx, w.candidate)
 		if _, ok := errors.AsType[*policy.Fault](err); ok {
 			continue
@@ -388,7 +407,14 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 			return false, err
 		}
 		if one := h.oneForAll(); one != "" && digest == one {
-			h.lied = h.lied || digest != w.digest
+			switch {
+			case digest == w.digest:
+			case i < len(h.witnesses):
+				h.lied = true
+			default:
+				moved++
+			}
+			h.lied = h.lied || moved == enoughWitnesses
 			continue
 		}
 		h.several = true // so it is sound
@@ -404,7 +430,7 @@ func (g *gatherer) proveOnlyImage(ctx context.Context, h *host) error {
 	if h.several || len(h.firstFor) != 1 || g.access() != nil {
 		return nil
 	}
-	for _, w := range slices.Backward(h.witnesses) {
+	for _, w := range h.toAsk() {
 		if h.firstFor[w.post] || w.digest == h.first { // it would get this image from a host that works, too
 			continue
 		}

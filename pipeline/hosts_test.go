@@ -200,6 +200,35 @@ func TestPictureForEverybodyIsThatOfItsPostAlone(t *testing.T) {
 	}
 }
 
+// TestStoredImagesThatMovedAreWitnesses: where state.db does not know where the stored images lay, or Reddit names other
+// places for all of them, their host is in trouble if it sends them none either, or all of them what it sends another.
+func TestStoredImagesThatMovedAreWitnesses(t *testing.T) {
+	ran := newWorld(t, numbered(6)...).do("policy drop; manifest 5; run; manifest 6").ok()
+	for name, steps := range map[string]string{
+		"lost": "LOSE state.db; host SICK i.redd.it; run",
+		"lost, and sick once more": "manifest 5; LOSE state.db; host SICK i.redd.it; run; host ok i.redd.it; run; " +
+			"clock 50h; manifest 6; host SICK i.redd.it; run",
+		"lost, and sick for days": "LOSE state.db; host 60000 i.redd.it; run; clock 25h; run; clock 50h; run",
+		"moved":                   "move 40 p00; move 41 p01; move 42 p02; move 43 p03; move 44 p04; host SICK i.redd.it; run",
+	} {
+		for _, sick := range []string{"60000", "404", "login", "avif"} {
+			t.Run(name+", "+sick, func(t *testing.T) {
+				t.Parallel()
+				w := ran.copied(t)
+				for step := range strings.SplitSeq(strings.ReplaceAll(steps, "SICK", sick), "; ") {
+					w.lose(step)
+				}
+				s := w.checkSound()
+				testkit.Same(t, "sick", "failed/host_sends_no_images", s.outcome("p05"))
+				s = w.do("host ok i.redd.it; run").ok().checkSound()
+				testkit.Same(t, "healed", "kept/", s.outcome("p05"))
+				testkit.Same(t, "its image", state.SHA256(drawn("5")), s.records["p05"].Image.SHA256)
+				testkit.Same(t, "rows", "p00 p01 p02 p03 p04 p05", namesOf(s.rows))
+			})
+		}
+	}
+}
+
 // TestOnlyPictureOfARunThatWasCutOff: what is all that a run stored of a host, before it was cut off, can be what the
 // host sent to everybody. It is the image of its post only if it lies there while a witness gets another one.
 func TestOnlyPictureOfARunThatWasCutOff(t *testing.T) {
