@@ -182,7 +182,10 @@ func (c *cells) UnmarshalJSON(text []byte) error {
 const goneSQL = `NOT EXISTS (SELECT 1 FROM image i WHERE i.id = entry.id AND i.image = entry.image) AND (
 	  EXISTS (SELECT 1 FROM tombstone s WHERE s.id = entry.id AND NOT s.readmitted)
 	  OR EXISTS (SELECT 1 FROM post p WHERE p.id = entry.id AND p.state IN ('removed', 'deleted', 'unavailable'))
-	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image AND t.` + leftSQL + `))`
+	  OR EXISTS (SELECT 1 FROM trouble t WHERE t.id = entry.id AND t.image = entry.image AND ` + removedSQL + `))`
+
+// removedSQL holds of trouble whose reason is one of policy.ImageRemovals.
+const removedSQL = "(" + leftSQL + " OR reason = '" + string(policy.SameAsRemoved) + "')"
 
 // leftSQL holds of trouble that policy.LeftPost is true of.
 const leftSQL = "reason IN ('" + string(policy.LeftGallery) + "', '" + string(policy.CrosspostParent) + "')"
