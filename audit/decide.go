@@ -386,7 +386,7 @@ func (a *audit) decide(ctx context.Context) error {
 	}
 	if n := len(a.lostImages()); n > 0 {
 		r.Known.MustGo += n
-		r.Known.States["whose image alone was removed"] += n
+		r.Known.States[imageAlone] += n
 	}
 	for _, k := range a.gone.all {
 		if k.format != "" && k.MustGo && !k.waits {
@@ -438,7 +438,7 @@ func (a *audit) noteWithheld(id string, since ...time.Time) {
 // is due, and late, with the first of them.
 func (a *audit) tellWithheld() {
 	it := func(n int) string { return map[bool]string{true: "it", false: "them"}[n == 1] }
-	if n := len(a.waiting); n > 0 {
+	if n := countPosts(a.waiting); n > 0 {
 		slices.Sort(a.waiting)
 		first, last := slices.MinFunc(a.waitingSince, time.Time.Compare), slices.MaxFunc(a.waitingSince, time.Time.Compare)
 		due, since := first.Add(policy.DeleteWithin), "gone since "+at(first)
@@ -450,14 +450,14 @@ func (a *audit) tellWithheld() {
 			What: fmt.Sprintf("%s held back (%s), %s; the holder decides about %s", are(n, "post"), some(a.waiting),
 				since, it(n))})
 	}
-	if n := len(a.ahead); n > 0 {
+	if n := countPosts(a.ahead); n > 0 {
 		slices.Sort(a.ahead)
 		a.duty(Duty{Kind: DutyConfirm, Where: state.StateFile, Posts: a.ahead, Late: true,
 			Do: "rehydrate recheck RELEASE", // which dates what is gone still
 			What: fmt.Sprintf("%s held back (%s), by state.db since a time %s, or state.db was changed", are(n, "post"),
 				some(a.ahead), inFuture)})
 	}
-	if n := len(a.back); n > 0 {
+	if n := countPosts(a.back); n > 0 {
 		slices.Sort(a.back)
 		a.duty(Duty{Kind: DutyRecheck, Where: state.StateFile, Do: "rehydrate recheck RELEASE", Posts: a.back,
 			What: fmt.Sprintf("%s held back (%s), and Reddit shows %s again: a recheck takes that over",

@@ -36,6 +36,7 @@ type evidence struct {
 	digests   bool                 // some are known that recognise an image of it
 	hashes    bool                 // likewise, a changed copy
 	texts     bool                 // likewise, a text
+	weak      bool                 // a text is known that recognises nothing
 	stone     *workspace.Tombstone // the workspace's
 	kept      *workspace.Tombstone // that only tombstones.csv of the workspace has
 	published *manifest.Tombstone  // the release's

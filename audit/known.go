@@ -188,19 +188,22 @@ func (g *goneContent) indexCaptions() error {
 		if kind == caption.Recognisable {
 			k.texts = true
 			g.recognisable++
+		} else {
+			k.weak = true
 		}
 	}
 	return nil
 }
 
-// Known says of how many of the posts that must be gone something is known that recognises their content.
+// Known says of how many of the posts that must be gone something is known that recognises their content. A post that
+// stays and lost images counts once.
 type Known struct {
 	MustGo  int            `json:"must_go"`
 	States  map[string]int `json:"states"`  // of these: removed, deleted, unavailable or another
 	Digests int            `json:"digests"` // an exact copy of each image is recognised
 	Hashes  int            `json:"hashes"`  // a changed copy is recognised
 	Texts   int            `json:"texts"`   // its caption is
-	// Weak are captions that are too short or too common to tell a post, or that a post that may stay has as well.
+	// Weak counts the others whose caption is too short or too common, or that of a post that may stay as well.
 	Weak int `json:"weak_texts"`
 	// Published is how many entries of the release have a digest of their image, of any post.
 	Published int `json:"published_digests"`
@@ -226,15 +229,17 @@ func (w walker) matchHash(p place, hash uint64) {
 	}
 }
 
-// lostImages is the evidence on the images that must be gone of posts that stay, and of entries that have another one.
-func (a *audit) lostImages() (lost []*evidence) {
+// lostImages is the evidence on the images that must be gone of posts that stay, and of entries that have another one,
+// by post.
+func (a *audit) lostImages() map[manifest.PostID][]*evidence {
+	lost := map[manifest.PostID][]*evidence{}
 	for entry, e := range a.removed {
 		if e.MustGo && !a.postOf(entry).MustGo {
-			lost = append(lost, e)
+			lost[e.ID] = append(lost[e.ID], e)
 		}
 	}
 	for _, e := range a.former {
-		lost = append(lost, e)
+		lost[e.ID] = append(lost[e.ID], e)
 	}
 	return lost
 }
@@ -296,13 +301,14 @@ func (a *audit) resolve(ctx context.Context) error {
 		return k != nil && rec == nil
 	})
 	a.gone.index()
-	counts := []*int{&a.report.Known.Digests, &a.report.Known.Hashes, &a.report.Known.Texts}
-	for _, e := range slices.Concat(a.order, a.lostImages()) {
-		for i, some := range []bool{e.digests && e.allMarked(), e.hashes, e.texts} {
-			if some && e.MustGo {
-				*counts[i]++
-			}
+	known := &a.report.Known
+	for _, e := range a.order {
+		if e.MustGo {
+			known.count(e)
 		}
+	}
+	for _, lost := range a.lostImages() {
+		known.count(lost...)
 	}
 	for _, s := range a.sightings {
 		if ctx.Err() == nil {
@@ -311,6 +317,18 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	a.tellAlone()
 	return ctx.Err()
+}
+
+// count counts a post by what is known of all of these: of the post, or of the images that it lost.
+func (k *Known) count(all ...*evidence) {
+	every := func(is func(*evidence) bool) bool {
+		return !slices.ContainsFunc(all, func(e *evidence) bool { return !is(e) })
+	}
+	texts := every(func(e *evidence) bool { return e.texts })
+	k.Digests += number(every(func(e *evidence) bool { return e.digests && e.allMarked() }))
+	k.Hashes += number(every(func(e *evidence) bool { return e.hashes }))
+	k.Texts += number(texts)
+	k.Weak += number(!texts && slices.ContainsFunc(all, func(e *evidence) bool { return e.weak }))
 }
 
 // byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays, and

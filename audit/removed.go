@@ -234,7 +234,7 @@ func (a *audit) findAnswered(ctx context.Context) error {
 func (a *audit) withoutImage(e *evidence, l lostImage) *evidence {
 	one := *e
 	one.bare = nil
-	one.digests, one.hashes, one.texts, one.waits, one.many = false, false, false, l.waits, l.many
+	one.digests, one.hashes, one.texts, one.weak, one.waits, one.many = false, false, false, false, l.waits, l.many
 	s := &one.Standing
 	s.Because, s.imageGone = l.because, l.reason
 	s.Withheld = l.waits && l.because == "workspace"

@@ -28,6 +28,15 @@ func are(n int, one string) string {
 	return page.Counted(n, one) + " are"
 }
 
+// countPosts counts the posts that ids of posts and images name: each once, however many of its images.
+func countPosts(ids []string) int {
+	posts := map[manifest.PostID]bool{}
+	for _, id := range ids {
+		posts[dataset.PostOf(id)] = true
+	}
+	return len(posts)
+}
+
 func at(t time.Time) string    { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 func dayOf(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
@@ -81,7 +90,13 @@ func (r Report) Headline() []string {
 func (r Report) noneFound() string {
 	n, files := r.Known.MustGo, len(r.Scope.Files)
 	which := fmt.Sprintf("None of the %d removed posts is", n)
-	if n == 1 {
+	lost := r.Known.States[imageAlone] > 0 // the post itself may well be there
+	switch {
+	case lost && n == 1:
+		which = "What was removed of 1 post is not"
+	case lost:
+		which = fmt.Sprintf("Nothing that was removed of %d posts is", n)
+	case n == 1:
 		which = "The removed post is not"
 	}
 	if files == 1 {
@@ -95,7 +110,7 @@ func (r Report) undecidedPosts() string {
 	n := 0
 	for _, d := range r.Duties {
 		if d.Kind == DutyConfirm {
-			n += len(d.Posts)
+			n += countPosts(d.Posts)
 		}
 	}
 	if n == 0 {
@@ -168,7 +183,7 @@ func (r Report) Next() string {
 	for _, d := range r.Duties {
 		if d.Kind == DutyConfirm && d.Due != nil {
 			held := "the post that is held back"
-			if n := len(d.Posts); n != 1 {
+			if n := countPosts(d.Posts); n != 1 {
 				held = fmt.Sprintf("the %d posts that are held back", n)
 			}
 			return fmt.Sprintf("By %s the holder of the workspace decides about %s.", at(*d.Due), held)
@@ -414,6 +429,9 @@ func (r Report) Unread() []Open {
 	return slices.DeleteFunc(slices.Clone(r.Open), func(o Open) bool { return o.ID != "" })
 }
 
+// imageAlone counts the posts that stay and lost images, among the States of Known.
+const imageAlone = "whose image alone was removed"
+
 // waysOut are the states of removed posts, as people say how they went.
 var waysOut = map[string]string{
 	string(manifest.StateDeleted):     "by their authors",
@@ -433,9 +451,8 @@ func (r Report) removed() string {
 	unnamed := 0
 	for _, p := range r.Posts {
 		unnamed += number(p.MustGo && p.unnamed)
-		for _, img := range p.Images {
-			unnamed += number(img.MustGo && !p.MustGo && p.unnamed)
-		}
+		lost := slices.ContainsFunc(p.Images, func(i AuditedImage) bool { return i.MustGo })
+		unnamed += number(p.unnamed && !p.MustGo && lost)
 		requested += number(p.MustGo && strings.HasPrefix(p.removal.Why, whyRequest))
 		open += number(p.MustGo && p.removal.Why == whyRemoved)
 	}

@@ -25,7 +25,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/text/encoding/unicode"
 
-	"rehydrate/audit/caption"
 	"rehydrate/internal/picture"
 	"rehydrate/internal/printable"
 	"rehydrate/internal/scratch"
@@ -53,8 +52,6 @@ func (a *audit) scanAll(ctx context.Context) error {
 	if err := a.gone.indexCaptions(); err != nil {
 		return err
 	}
-	a.report.Known.Weak = a.gone.captions.Count(caption.TooShort) + a.gone.captions.Count(caption.TooCommon) +
-		a.gone.captions.Count(caption.Shared)
 	a.gone.index()
 	a.indexIDs()
 	crew := &errgroup.Group{}

@@ -386,20 +386,25 @@ func (s *asker) settle(ctx context.Context) error {
 	s.settled = true // also where it fails: what it has withheld by then would pass for what is confirmed
 	posts, found, waits := s.sortPosts()
 	images, foundImages, waitImages := s.sortImages()
-	n := len(found) + len(foundImages)
-	all := n + waits + waitImages
+	gone := postsOf(slices.Concat(found, waits), slices.Concat(foundImages, waitImages))
+	all := maps.Clone(gone)
+	maps.Copy(all, s.erased)
 	// What is confirmed was not live any more, and is neither new: the rest is judged as if it had gone before.
 	s.live -= len(posts)
 	// Many gone at once look like an outage; a single one never does. What waits counts, and what this run erased before.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
-	if n > 0 && float64(all+s.erased) > limit {
-		s.Log.Warn("mass removal withheld", "gone", all, "were_live", s.live)
+	if len(found)+len(foundImages) > 0 && float64(len(all)) > limit {
+		said := "mass removal withheld"
+		if len(foundImages)+len(waitImages) > 0 {
+			said += ", with images of live posts"
+		}
+		s.Log.Warn(said, "gone", len(gone), "were_live", s.live)
 		if err := s.withholdMany(ctx, found, foundImages); err != nil {
 			return err
 		}
-		found, foundImages, n = nil, nil, 0
+		found, foundImages = nil, nil
 	}
-	s.erased += n
+	maps.Copy(s.erased, postsOf(found, foundImages))
 	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
 	// cause.
 	if err := s.notePosts(ctx, auditlog.Confirmed, posts); err != nil {
@@ -411,9 +416,21 @@ func (s *asker) settle(ctx context.Context) error {
 	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
 }
 
-// sortPosts returns the posts that are withheld whose removal is confirmed and those that this sweep has to decide
-// about, and counts those that wait for a confirmation.
-func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
+// postsOf are the posts among these and those that lost one of the images: each once, however many of its images went.
+func postsOf(posts []workspace.Post, images []manifest.Key) map[manifest.PostID]bool {
+	ids := map[manifest.PostID]bool{}
+	for _, p := range posts {
+		ids[p.ID] = true
+	}
+	for _, k := range images {
+		ids[k.ID] = true
+	}
+	return ids
+}
+
+// sortPosts returns the posts that are withheld whose removal is confirmed, those that this sweep has to decide about,
+// and those that wait for a confirmation.
+func (s *asker) sortPosts() (confirmed, found, waits []workspace.Post) {
 	for _, id := range slices.Sorted(maps.Keys(s.waiting)) {
 		p := s.waiting[id]
 		switch {
@@ -423,7 +440,7 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 		case s.confirms() && s.withheld[p.ID] && p.Unconfirmed:
 			confirmed = append(confirmed, p)
 		case p.Unconfirmed:
-			waits++
+			waits = append(waits, p)
 		default:
 			found = append(found, p)
 		}
@@ -432,7 +449,7 @@ func (s *asker) sortPosts() (confirmed, found []workspace.Post, waits int) {
 }
 
 // sortImages is sortPosts for images.
-func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
+func (s *asker) sortImages() (confirmed, found, waits []manifest.Key) {
 	for _, k := range slices.SortedFunc(maps.Keys(s.images), func(a, b manifest.Key) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Image, b.Image))
 	}) {
@@ -442,7 +459,7 @@ func (s *asker) sortImages() (confirmed, found []manifest.Key, waits int) {
 		case s.confirms() && s.held[k] && s.images[k].Beside == workspace.Unconfirmed:
 			confirmed = append(confirmed, k)
 		case s.images[k].Beside == workspace.Unconfirmed:
-			waits++
+			waits = append(waits, k)
 		default:
 			found = append(found, k)
 		}

@@ -283,7 +283,9 @@ type PurgePlan struct {
 	Rows     []string           `json:"rows"`            // of the dataset
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
-	Withheld int                `json:"withheld"` // posts that were too many at once, and stay until that is confirmed
+	Withheld int                `json:"withheld"` // posts that are gone, or lost images, and wait for a confirmation
+	// WithheldImages is how many of these are there, and lost images.
+	WithheldImages int `json:"withheld_images,omitempty"`
 	// Lost are the missing image files that the confirmation is about. It is then not about the posts that are withheld.
 	Lost int `json:"lost_files,omitempty"`
 	// Heard are posts with an image that an audit heard are gone: they go, too, unless they are so many at once that they
@@ -507,24 +509,27 @@ type erasing struct {
 // entries yields entries as they would be after the purge.
 func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[workspace.Record, error] {
 	return func(yield func(workspace.Record, error) bool) {
-		withheld, heard := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+		withheld, lost, heard := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
 		content := map[manifest.PostID]bool{} // of the known posts, whether there is an image or a text
 		for rec, err := range before {
 			if err == nil {
 				content[rec.ID] = content[rec.ID] || rec.Image != nil || rec.Reading != nil
+				_, goes := e.erased.Of(rec.Key.String())
 				rec = e.entry(rec)
 				if _, gone := e.heard.Applied(rec); gone && rec.Image != nil {
 					heard[rec.ID] = true
 				}
-				if rec.Post.Unconfirmed {
+				if t := rec.Trouble; rec.Post.Unconfirmed {
 					withheld[rec.ID] = true
+				} else if t != nil && t.Beside == workspace.Unconfirmed && !goes {
+					lost[rec.ID] = true
 				}
 			}
 			if !yield(rec, err) {
 				return
 			}
 		}
-		e.plan.Withheld, e.plan.Heard = len(withheld), len(heard)
+		e.plan.Withheld, e.plan.WithheldImages, e.plan.Heard = len(withheld)+len(lost), len(lost), len(heard)
 		unknown := func(id manifest.PostID) bool { _, known := content[id]; return !known }
 		e.plan.Empty = slices.DeleteFunc(e.plan.Empty, func(id manifest.PostID) bool { return content[id] || unknown(id) })
 		e.plan.Unknown = slices.DeleteFunc(e.plan.Unknown, func(id manifest.PostID) bool { return !unknown(id) })

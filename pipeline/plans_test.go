@@ -203,11 +203,11 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	testkit.Same(h, "rows that copies owe", owed(p.Copies), owed(h.purged.Copies))
 }
 
-// waiting counts the posts that are withheld.
+// waiting counts the posts that are withheld, or images of which are.
 func waiting(s inventory) int {
 	posts := map[manifest.PostID]bool{}
 	for _, rec := range s.records {
-		if rec.Post.Withheld {
+		if rec.Post.Withheld || rec.Trouble != nil && rec.Trouble.Withheld() {
 			posts[rec.ID] = true
 		}
 	}

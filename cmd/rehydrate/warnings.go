@@ -54,6 +54,8 @@ var sentences = map[string]string{
 		"for a reason this version does not know ({reason}); treated as removed",
 	"mass removal withheld": "{gone} of {were_live} live posts are gone at once: they are held back, " +
 		"and nothing of them is erased",
+	"mass removal withheld, with images of live posts": "{gone} of {were_live} live posts are gone or lost images at " +
+		"once: what is gone is held back, and nothing of it is erased",
 	"no verdict":                             "Reddit gave no usable answer about {posts} posts ({reason}): {detail}",
 	"a stored image is damaged and left out": "the stored image {file} is damaged and left out: {what}",
 	"lost an OCR worker":                     "an OCR worker was lost after {images} images: {error}",

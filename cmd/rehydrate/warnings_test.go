@@ -22,6 +22,9 @@ func TestWarnings(t *testing.T) {
 		}, "post 180t6q was removed for a reason this version does not know (other_something_new); treated as removed"},
 		{func(l *slog.Logger) { l.Warn("mass removal withheld", "gone", 31, "were_live", 90) },
 			"31 of 90 live posts are gone at once: they are held back, and nothing of them is erased"},
+		{func(l *slog.Logger) {
+			l.Warn("mass removal withheld, with images of live posts", "gone", 31, "were_live", 90)
+		}, "31 of 90 live posts are gone or lost images at once: what is gone is held back, and nothing of it is erased"},
 		{func(l *slog.Logger) { l.Warn("no verdict", "posts", 100, "reason", "empty", "detail", "") },
 			"Reddit gave no usable answer about 100 posts (empty)"},
 		{func(l *slog.Logger) { l.Warn("nothing more to say") }, "nothing more to say"},

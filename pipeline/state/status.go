@@ -26,7 +26,9 @@ type Summary struct {
 	Retry    int                      `json:"retry"`   // entries that another run can still change
 	// Unwritten are rows that are missing in the dataset, see ReasonNotWritten.
 	Unwritten int `json:"not_written,omitempty"`
-	Withheld  int `json:"withheld"` // posts, and images of live posts, that are gone and not erased yet
+	Withheld  int `json:"withheld"` // posts that are gone, or lost images, and are not erased yet
+	// WithheldImages is how many of these are there, and lost images.
+	WithheldImages int `json:"withheld_images,omitempty"`
 	// Back are posts that were held back when the job began, or an image of theirs, and that Reddit called live in it.
 	Back   int     `json:"live_again,omitempty"`
 	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now; it stays
@@ -150,7 +152,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	p := j.Policy
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts, odd, stay := counting{}, counting{}, counting{}
-	withheld := map[manifest.PostID]bool{}
+	withheld, lost := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return Summary{}, err
@@ -180,11 +182,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.Masked.Names += rec.Reading.Masked
 			s.Masked.Images++
 		}
-		if rec.Post.Withheld && !withheld[rec.ID] { // a gallery has several entries of one post
-			withheld[rec.ID] = true
+		if t := rec.Trouble; rec.Post.Withheld {
+			withheld[rec.ID] = true // of a gallery each entry says so
 			s.withhold(rec.Post.GoneAt, now, rec.Post.Unconfirmed)
-		}
-		if t := rec.Trouble; t != nil && t.Withheld() && !rec.Post.Withheld {
+		} else if t != nil && t.Withheld() {
+			lost[rec.ID] = true
 			s.withhold(t.At, now, t.Beside == workspace.Unconfirmed)
 		}
 		// What was filtered out of the dataset still has its image here.
@@ -204,6 +206,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			}
 		}
 	}
+	s.Withheld, s.WithheldImages = len(withheld)+len(lost), len(lost)
 	s.FilesMissing, err = missingFiles(ctx, ws)
 	if err != nil {
 		return Summary{}, err
@@ -232,7 +235,6 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 }
 
 func (s *Summary) withhold(gone, now time.Time, unconfirmed bool) {
-	s.Withheld++
 	s.MassRemoval = s.MassRemoval || unconfirmed
 	// The clock runs while a mass removal waits for its confirmation: the oldest one counts.
 	if gone.IsZero() || s.WithheldSince != nil && !gone.Before(*s.WithheldSince) {
