@@ -279,7 +279,7 @@ func span(seconds float64) time.Duration {
 
 // A PurgePlan is what a purge would remove by what is known now.
 type PurgePlan struct {
-	Posts    []PlannedPost      `json:"posts"`           // that the workspace has content of
+	Posts    []PlannedPost      `json:"posts"`           // as PurgeReport.Erased has them
 	Rows     []string           `json:"rows"`            // of the dataset
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
@@ -299,10 +299,10 @@ type PurgePlan struct {
 	Empty []manifest.PostID `json:"empty"`
 }
 
-// A PlannedPost is a post that would be erased.
+// A PlannedPost is a post that would be erased, or that would lose images and stays.
 type PlannedPost struct {
-	state.GonePost
-	Images int `json:"images"`
+	state.RemovedPost
+	Images int `json:"images"` // that would be erased, as the texts
 	Texts  int `json:"texts"`
 }
 
@@ -324,9 +324,13 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	if err != nil {
 		return plan, err
 	}
+	had, err := mayLeave(ctx, c.Workspace)
+	if err != nil {
+		return plan, err
+	}
 	e := erasing{plan: &plan, erased: erased, lost: lost, heard: heard, refuses: func(rec workspace.Record) *policy.Fault {
 		return removed.Refuses(r.Policy, rec.ID, *rec.Image)
-	}, planned: map[manifest.PostID]int{}}
+	}, planned: map[manifest.PostID]PlannedPost{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
 	plan.Rows, err = r.supposeTakeOut(ctx, after)
 	if err != nil {
@@ -335,6 +339,15 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 	for _, name := range plan.Same { // the copies lose these rows, too
 		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
 			Reason: policy.SameAsRemoved}
+	}
+	posts, err := removedOf(ctx, c.Workspace, had, erased)
+	if err != nil {
+		return plan, err
+	}
+	for _, p := range posts {
+		planned := e.planned[p.ID]
+		planned.RemovedPost = p
+		plan.Posts = append(plan.Posts, planned)
 	}
 	gone, err := state.MustLeaveCopies(ctx, c.Workspace, erased, r.stones, r.Policy)
 	if err != nil {
@@ -503,7 +516,7 @@ type erasing struct {
 	lost    map[manifest.Key]bool // entries whose image is not there any more
 	heard   state.HeardNote
 	refuses func(workspace.Record) *policy.Fault // says that an image shows a picture that was taken down
-	planned map[manifest.PostID]int              // posts of the plan, by place in it
+	planned map[manifest.PostID]PlannedPost      // how much of each post goes
 }
 
 // entries yields entries as they would be after the purge.
@@ -538,12 +551,14 @@ func (e *erasing) entries(before iter.Seq2[workspace.Record, error]) iter.Seq2[w
 
 // entry is one of entries.
 func (e *erasing) entry(rec workspace.Record) workspace.Record {
-	why, goes := e.erased.Of(rec.Key.String())
 	switch {
-	case goes:
-		e.count(rec, why)
+	case e.erased.HasRow(rec.Key.String()):
+		e.count(rec)
 		if e.erased.Has(rec.ID) {
 			rec.Post.Withheld, rec.Post.Unconfirmed, rec.Trouble = false, false, nil
+		} else if rec.Trouble != nil {
+			t := *rec.Trouble
+			t.Beside, rec.Trouble = "", &t
 		}
 	case e.lost[rec.Key]:
 		if rec.Trouble != nil && !rec.Trouble.Withheld() {
@@ -556,6 +571,7 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 		if f == nil {
 			return rec
 		}
+		e.count(rec)
 		e.plan.Same = append(e.plan.Same, rec.Key.String())
 		t := trouble(f)
 		rec.Trouble = &t
@@ -565,22 +581,15 @@ func (e *erasing) entry(rec workspace.Record) workspace.Record {
 }
 
 // count counts what an entry has that would be erased.
-func (e *erasing) count(rec workspace.Record, why state.GonePost) {
-	if rec.Image == nil && rec.Reading == nil {
-		return
-	}
-	at, planned := e.planned[rec.ID]
-	if !planned {
-		at = len(e.plan.Posts)
-		e.planned[rec.ID] = at
-		e.plan.Posts = append(e.plan.Posts, PlannedPost{GonePost: why})
-	}
+func (e *erasing) count(rec workspace.Record) {
+	p := e.planned[rec.ID]
 	if rec.Image != nil {
-		e.plan.Posts[at].Images++
+		p.Images++
 	}
 	if rec.Reading != nil && rec.Reading.Text != "" {
-		e.plan.Posts[at].Texts++
+		p.Texts++
 	}
+	e.planned[rec.ID] = p
 }
 
 // supposeTakeOut returns the rows that leave the dataset when these are its entries, in their order.

@@ -106,6 +106,37 @@ func TestPurgePlanKnowsWhatIsConfirmed(t *testing.T) {
 	}
 }
 
+// TestPurgePlanNamesWhatGoes: a plan has the posts of the job, of galleries that stay the images, and what shows the
+// picture of a removed post.
+func TestPurgePlanNamesWhatGoes(t *testing.T) {
+	ran := newWorld(t, append(numbered(9), "g*3")...).do("serve 5 g/1; run").ok()
+	const held = "post deleted p03; image left g/1; recheck; "
+	for _, test := range []struct {
+		steps, words, request string
+		want                  []string // with how many images and texts
+	}{
+		{"", "", "p05", []string{"p05 removed takedown: 1, 1", "g/1 removed same_as_removed: 1, 1"}},
+		{"", "", "g", []string{"p05 removed same_as_removed: 1, 1", "g removed takedown: 3, 3"}},
+		{held, "", "", nil},
+		{held, "", "p03", []string{"p03 removed takedown: 1, 1"}},
+		{held, " confirm", "", []string{"p03 deleted author: 1, 1", "g/1 removed gallery_item_deleted: 1, 1"}},
+	} {
+		h := &history{world: ran.copied(t).do(test.steps).ok()}
+		q := PurgeRequest{Reason: state.ReasonTakedown}
+		if test.request != "" {
+			q.IDs = []manifest.PostID{manifest.PostID(test.request)}
+		}
+		p, err := planned(h, planOfPurge(test.words, q))
+		var got []string
+		for _, post := range p.Posts {
+			got = append(got, fmt.Sprintf("%s %s %s: %d, %d", strings.Join(post.Names(), " "), post.State, post.Reason,
+				post.Images, post.Texts))
+		}
+		testkit.Same(t, test.steps+test.words+test.request, test.want, got, err)
+		checkPurgePlan(h, test.words, q)
+	}
+}
+
 // planned opens the workspace for reading alone, as a plan has it.
 func planned[P any](h *history, plan func(context.Context, Config) (P, error)) (p P, err error) {
 	h.Helper()
@@ -177,13 +208,12 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	testkit.OK(h, failed)
 	h.ok()
 	after := h.checkSound()
-	var posts []string
+	var posts, erased []string
 	for _, post := range p.Posts {
-		posts = append(posts, string(post.ID))
+		posts = append(posts, post.Names()...)
 	}
-	var erased []string
 	for _, post := range h.purged.Erased {
-		erased = append(erased, string(post.ID))
+		erased = append(erased, post.Names()...)
 	}
 	var left []string
 	for row := range before.rows {
