@@ -279,8 +279,9 @@ func span(seconds float64) time.Duration {
 
 // A PurgePlan is what a purge would remove by what is known now.
 type PurgePlan struct {
-	Posts    []PlannedPost      `json:"posts"`           // as PurgeReport.Erased has them
-	Rows     []string           `json:"rows"`            // of the dataset
+	Posts    []PlannedPost      `json:"posts"` // as PurgeReport.Erased has them
+	Rows     []string           `json:"rows"`  // of the dataset, as PurgeReport has them
+	Others   []string           `json:"other_rows,omitempty"`
 	Same     []string           `json:"same_as_removed"` // entries that show the same picture as one that was taken down
 	Copies   []state.CopyReport `json:"copies"`
 	Withheld int                `json:"withheld"` // posts that are gone, or lost images, and wait for a confirmation
@@ -332,13 +333,20 @@ func PlanPurge(ctx context.Context, c Config, q PurgeRequest) (PurgePlan, error)
 		return removed.Refuses(r.Policy, rec.ID, *rec.Image)
 	}, planned: map[manifest.PostID]PlannedPost{}}
 	after := e.entries(r.Workspace.Records(ctx, workspace.Select{}))
-	plan.Rows, err = r.supposeTakeOut(ctx, after)
+	rows, err := r.supposeTakeOut(ctx, after)
 	if err != nil {
 		return plan, err
 	}
 	for _, name := range plan.Same { // the copies lose these rows, too
 		erased.Entries[name] = state.GonePost{ID: dataset.PostOf(name), State: manifest.StateRemoved,
 			Reason: policy.SameAsRemoved}
+	}
+	for _, row := range rows {
+		if erased.HasRow(row) {
+			plan.Rows = append(plan.Rows, row)
+		} else {
+			plan.Others = append(plan.Others, row)
+		}
 	}
 	posts, err := removedOf(ctx, c.Workspace, had, erased)
 	if err != nil {

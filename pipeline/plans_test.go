@@ -224,8 +224,9 @@ func checkPurgePlan(h *history, words string, q PurgeRequest) {
 	slices.Sort(left)
 	testkit.Same(h, "posts erased", strings.Join(posts, " "), strings.Join(erased, " "))
 	testkit.Same(h, "rows, as the report has them", strings.Join(p.Rows, " "), strings.Join(h.purged.Rows, " "))
-	testkit.Same(h, "rows, as they lie there", strings.Join(slices.Sorted(slices.Values(p.Rows)), " "),
-		strings.Join(left, " "))
+	testkit.Same(h, "others, as the report has them", strings.Join(p.Others, " "), strings.Join(h.purged.Others, " "))
+	testkit.Same(h, "rows, as they lie there", strings.Join(slices.Sorted(slices.Values(slices.Concat(p.Rows, p.Others))),
+		" "), strings.Join(left, " "))
 	testkit.Same(h, "pictures that were taken down", strings.Join(p.Same, " "), strings.Join(h.purged.Same, " "))
 	testkit.Same(h, "unknown posts", fmt.Sprint(p.Unknown), fmt.Sprint(h.purged.Unknown))
 	testkit.Same(h, "posts without an image", fmt.Sprint(p.Empty), fmt.Sprint(h.purged.Empty))

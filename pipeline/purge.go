@@ -24,7 +24,9 @@ type PurgeRequest struct {
 type PurgeReport struct {
 	Asked  bool                `json:"asked"`  // Reddit was asked about every post
 	Erased []state.RemovedPost `json:"erased"` // posts that had an image or a text in the workspace, or were held back
-	Rows   []string            `json:"rows"`   // ids of rows that left the dataset, for whatever reason
+	Rows   []string            `json:"rows"`   // ids of the rows of what was removed that left the dataset
+	// Others are ids of rows that left the dataset and were not removed: what is held back, and what may not be in it now.
+	Others []string `json:"other_rows,omitempty"`
 	// Successors are duplicates that can take the place of a row that went.
 	Successors []Successor `json:"successors"`
 	// Same are entries that left the workspace because they show the same picture as one that was taken down.
@@ -357,7 +359,11 @@ func (r *run) report(ctx context.Context, before stock, gone state.GoneSet, out 
 			return fmt.Errorf("content of %s is still there after it was erased: run purge again, and verify", rec.ID)
 		}
 		if before.rows[name] && !present[name] {
-			out.Rows = append(out.Rows, name)
+			if gone.HasRow(name) {
+				out.Rows = append(out.Rows, name)
+			} else {
+				out.Others = append(out.Others, name)
+			}
 			out.Successors = append(out.Successors, successor(before.groups[rec.Key], gone, name)...)
 		}
 	}
