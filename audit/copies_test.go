@@ -135,3 +135,43 @@ func TestRemovalThatWasCutOff(t *testing.T) {
 		testkit.Same(t, "not as on record", want, got)
 	}
 }
+
+// TestNamedAfterInACopy: an image of a post that stays, in a file with the name of one that must be gone, may be
+// renamed where nobody keeps a record of files. In a copy that would leave it open.
+func TestNamedAfterInACopy(t *testing.T) {
+	w := newWorld(t, false, false)
+	body, name := w.images[live1], "train/"+gonePNG+".webp"
+	for _, tt := range []struct {
+		what, in, recorded string
+		want               string
+	}{
+		{"a file as it was exported", "given", state.SHA256(body), doPurge},
+		{"one that somebody changed", "given", state.SHA256([]byte("before")), "delete the copy, and make a new one: no " +
+			"purge changes a file that somebody changed"},
+		{"one that somebody added", "given", "", "delete the file: no export wrote it, so no purge changes it"},
+		{"found elsewhere", "found", "", "rename the file, or delete it"},
+		{"added to the workspace", "ws", "", doAway},
+	} {
+		dir := map[string]string{"given": filepath.Join(w.dir, "given"), "found": t.TempDir(), "ws": w.ws}[tt.in]
+		file := filepath.Join(dir, name)
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, body, 0o600))
+		c := workspace.Copy{Path: filepath.Join(w.dir, "given"), Note: "a colleague", Format: "folder", Made: w.config.Now()}
+		if tt.recorded != "" {
+			c.Files = []workspace.File{{Name: name, SHA256: tt.recorded, Size: int64(len(body))}}
+		}
+		ws, err := workspace.Open(t.Context(), w.ws, workspace.Options{Now: w.config.Now})
+		testkit.OK(t, err, ws.SetCopy(t.Context(), c), ws.Close())
+		var named []string
+		if tt.in == "found" {
+			named = []string{dir}
+		}
+		var got []string
+		for _, f := range w.audit(t, w.ws, named...).Findings {
+			if strings.Contains(f.Thing(), "an image of "+live1+", which stays") {
+				got = append(got, f.Do)
+			}
+		}
+		testkit.OK(t, os.Remove(file))
+		testkit.Same(t, tt.what, []string{tt.want}, got)
+	}
+}

@@ -381,7 +381,7 @@ func (a *audit) findClaimed(s *sighting, k *known) {
 	like, apart := nearest(a.gone.looks[true], s.hashes)
 	for _, d := range s.digests {
 		if live := a.gone.owner(d, false); live != nil {
-			if s.table == nil {
+			if s.table == nil && !s.src.ofRelease() { // there, another name is a file that no record accounts for
 				at.do = "rename the file, or delete it"
 			}
 			a.finding(FoundRow, k.name, at, "an image of %s, which stays", live.name)
