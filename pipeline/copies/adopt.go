@@ -54,7 +54,10 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 	}
 	if at >= 0 {
 		was := registered[at]
-		c.Format, c.Made, c.Taken, c.Former = was.Format, was.Made, was.Taken, was.Former
+		if back := standsAgain(ctx, registered, was); back != nil && back.Back != "" {
+			was = *back
+		}
+		c.Format, c.Made, c.Taken, c.Former, c.Back = was.Format, was.Made, was.Taken, was.Former, was.Back
 		// What lies at the path of a closed copy can be of the workspace that began anew.
 		if state.StateOfCopy(was) != state.CopyClosed {
 			c.Ended = was.Ended

@@ -97,15 +97,16 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 		if c.Format == state.ThirdParty {
 			continue
 		}
-		if standsAgain(ctx, c) {
-			report.Files, report.Rows = c.Was.Files, len(c.Was.Rows)
+		back := standsAgain(ctx, copies, c)
+		if back != nil {
+			report.Files, report.Rows = back.Files, len(back.Rows)
 		}
 		left := Leftover(ctx, c)
 		if left != "" && report.State != state.CopyClosed && len(report.Owed) == 0 {
 			report.State, report.Told = state.CopyUnfinished, ""
 			continue
 		}
-		err := examine(ctx, c, left, at, gone.In(c), len(report.Owed) > 0, others(copies, c))
+		err := examine(ctx, c, left, back != nil, at, gone.In(c), len(report.Owed) > 0, others(copies, c))
 		switch {
 		case err != nil:
 			report.State, report.Told = state.CopyOpen, printable.Line(err.Error())
@@ -116,8 +117,8 @@ func list(ctx context.Context, ws *workspace.Workspace, at look) ([]state.CopyRe
 	return list, ctx.Err()
 }
 
-// examine says why a copy is an open obligation as it lies there; left is its Leftover.
-func examine(ctx context.Context, c workspace.Copy, left string, at look, gone state.GoneSet, owes bool,
+// examine says why a copy is an open obligation as it lies there; left is its Leftover, back whether it stands again.
+func examine(ctx context.Context, c workspace.Copy, left string, back bool, at look, gone state.GoneSet, owes bool,
 	others []string) error {
 	closed := state.StateOfCopy(c) == state.CopyClosed
 	switch {
@@ -125,7 +126,7 @@ func examine(ctx context.Context, c workspace.Copy, left string, at look, gone s
 		return fmt.Errorf("%s; %s stands there again: rehydrate purge deletes it", c.Told, left)
 	case left != "":
 		return fmt.Errorf("its export was never finished, and left %s: rehydrate purge deletes it", left)
-	case standsAgain(ctx, c):
+	case back:
 		return errors.New(c.Told + "; it stands there again: delete it, or rehydrate purge takes it up again")
 	case closed:
 		return lacksGone(ctx, c, gone)

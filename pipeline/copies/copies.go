@@ -54,7 +54,7 @@ func Close(ctx context.Context, ws *workspace.Workspace, name, how, note string,
 		return fmt.Errorf("%w %s", ErrNoCopy, name)
 	case Leftover(ctx, copies[at]) != "":
 		return fmt.Errorf("%w: its export was never finished, and left %s", ErrCopyThere, Leftover(ctx, copies[at]))
-	case standsAgain(ctx, copies[at]):
+	case standsAgain(ctx, copies, copies[at]) != nil:
 		return fmt.Errorf("%w: %s", ErrCopyThere, name)
 	case state.StateOfCopy(copies[at]) == state.CopyClosed:
 		return nil
@@ -128,12 +128,21 @@ func Move(
 	}
 	old, moved := copies[at], copies[at]
 	moved.Path = to
-	if slices.ContainsFunc(copies, func(c workspace.Copy) bool {
+	there := slices.IndexFunc(copies, func(c workspace.Copy) bool {
 		return c.Path == to && state.StateOfCopy(c) != state.CopyClosed
-	}) { // its record, and what it owes, would be forgotten
-		return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
+	})
+	if there >= 0 {
+		same := copies[there]
+		if !same.Made.Equal(old.Made) || same.Back != from && old.Back != to {
+			// Its record, and what it owes, would be forgotten.
+			return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
+		}
+		if same.Back == from { // it was moved back, and a purge took it up before that was told
+			moved = same
+		}
+		moved.Back = ""
 	}
-	if err := check(ctx, moved, whole, false, nil); err != nil || len(moved.Files) == 0 {
+	if err := check(ctx, moved, whole, false, nil); err != nil || len(old.Files) == 0 {
 		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
 	}
 	// What the last purge said of the old place, that it is out of reach, is over.
@@ -143,6 +152,7 @@ func Move(
 		return none, err
 	}
 	old.Close("moved " + now.UTC().Format(time.DateOnly) + " to " + to)
+	old.Was.To = to
 	event := auditlog.Event{Kind: auditlog.Copy, Path: state.SHA256([]byte(to)), Format: moved.Format,
 		Files: logFiles(moved.Files)}
 	return report, ws.MoveCopy(ctx, old, moved, event, purged(old, "told"))

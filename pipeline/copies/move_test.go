@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/internal/testkit/brokenoff"
@@ -37,6 +38,108 @@ func TestMove(t *testing.T) {
 	testkit.Same(t, "rows that stay", ids[1:], s.holds("y"))
 	log := s.events(auditlog.Copy)
 	testkit.Same(t, "the log", state.SHA256([]byte(to)), log[len(log)-1].Path)
+}
+
+// TestMovedBack: a copy that was moved, purged and moved back is the one that was purged, whether the next purge comes
+// before that is told or after it. Then it is told as any other move, and adopted or not.
+func TestMovedBack(t *testing.T) {
+	for i, when := range []string{"told first", "purged first", "purged, and a post is gone", "adopted first",
+		"nothing went at the other place", "a backup from before the move", "moved on, and back"} {
+		format := Formats()[i%len(Formats())]
+		s := newSite(t)
+		s.copy("x", format)
+		kept, x, y := filepath.Join(t.TempDir(), "kept"), filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y")
+		testkit.OK(t, os.CopyFS(kept, os.DirFS(x)))
+		move := func(from, to string) error {
+			_, err := Move(t.Context(), s.ws, from, to, now)
+			return err
+		}
+		testkit.OK(t, os.Rename(x, y), move(x, y))
+		gone := state.GoneSet{}
+		if when != "nothing went at the other place" {
+			gone = s.gone("few001")
+			testkit.Same(t, "purged at the other place", state.CopyGood, s.purge("y", gone).State)
+		}
+		if when == "moved on, and back" {
+			testkit.OK(t, os.Rename(y, filepath.Join(s.dir, "z")), move(y, filepath.Join(s.dir, "z")))
+			y = filepath.Join(s.dir, "z")
+		}
+		if when == "a backup from before the move" {
+			testkit.OK(t, os.CopyFS(x, os.DirFS(kept)))
+			r := s.purge("x", gone)
+			testkit.Same(t, format+", "+when, fmt.Sprint(state.CopyGood, []string{"few001"}), fmt.Sprint(r.State, r.Purged))
+			testkit.OK(t, os.RemoveAll(y))
+			if err := move(y, x); !errors.Is(err, ErrForeign) {
+				t.Errorf("%s, %s: %v", format, when, err)
+			}
+			continue
+		}
+		testkit.OK(t, os.Rename(y, x))
+		if r := s.list("x"); r.State != state.CopyOpen || !strings.Contains(r.Told, "it stands there again") ||
+			r.Rows != len(s.holds("x")) {
+			t.Errorf("%s, %s, it is listed as %+v", format, when, r)
+		}
+		switch when {
+		case "told first":
+		case "adopted first":
+			_, err := s.adopt("x")
+			testkit.OK(t, err)
+		case "purged, and a post is gone":
+			gone = s.gone("few001", "few003")
+			testkit.Same(t, "taken out where it is now", []string{"few003"}, s.purge("x", gone).Purged)
+		default:
+			testkit.Same(t, format+", "+when, state.CopyGood, s.purge("x", gone).State)
+			testkit.Same(t, "where it was", state.CopyOpen, find(t, must(List(t.Context(), s.ws)), y).State)
+		}
+		testkit.OK(t, move(y, x))
+		for _, all := range [][]state.CopyReport{must(purge(t.Context(), s.ws, gone)), must(List(t.Context(), s.ws))} {
+			for _, r := range all {
+				want := state.CopyClosed
+				if r.Path == x {
+					want = state.CopyGood
+				}
+				testkit.Same(t, format+", "+when+": "+r.Path, want, r.State)
+			}
+		}
+		left := s.holds("x")
+		testkit.Same(t, "rows on record", fmt.Sprint(left), fmt.Sprint(s.record("x").Rows))
+		for _, id := range left {
+			testkit.Same(t, "a row that went", false, gone.HasRow(string(id)))
+		}
+	}
+}
+
+// TestMovedToAndFro: told late, that a copy was moved back and then away once more is told as any other move. What was
+// made at its former place since is another copy.
+func TestMovedToAndFro(t *testing.T) {
+	s := newSite(t)
+	s.copy("x", "parquet")
+	x, y, z := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y"), filepath.Join(s.dir, "z")
+	move := func(from, to string) error {
+		_, err := Move(t.Context(), s.ws, from, to, now)
+		return err
+	}
+	testkit.OK(t, os.Rename(x, y), move(x, y), os.Rename(y, x))
+	s.purge("x", state.GoneSet{})
+	testkit.OK(t, os.Rename(x, y), move(x, y))
+	testkit.Same(t, "to", []state.CopyState{state.CopyClosed, state.CopyGood},
+		[]state.CopyState{s.list("x").State, s.list("y").State})
+	testkit.OK(t, os.Rename(y, x))
+	s.purge("x", state.GoneSet{})
+	testkit.OK(t, os.Rename(x, z), move(x, z), move(y, z))
+	testkit.Same(t, "and on", []state.CopyState{state.CopyClosed, state.CopyClosed, state.CopyGood},
+		[]state.CopyState{s.list("x").State, s.list("y").State, s.list("z").State})
+
+	testkit.OK(t, os.Rename(z, y), move(z, y), os.Rename(y, z))
+	s.purge("z", state.GoneSet{})
+	testkit.OK(t, Close(t.Context(), s.ws, y, "destroyed", "n", now))
+	c := s.config("y", "parquet")
+	c.Now = func() time.Time { return now.Add(time.Hour) }
+	_, err := Export(t.Context(), c)
+	testkit.OK(t, err, os.RemoveAll(y))
+	if err := move(y, z); !errors.Is(err, ErrForeign) {
+		t.Errorf("one that was made since: %v", err)
+	}
 }
 
 // TestMoveBrokenOff: broken off anywhere, a move leaves the copy registered at one of the two places, and so does the

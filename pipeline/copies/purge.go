@@ -31,10 +31,11 @@ func Purge(ctx context.Context, ws *workspace.Workspace, erased state.GoneSet, s
 		return nil, err
 	}
 	for i, c := range copies {
-		if standsAgain(ctx, c) {
-			if err := reopen(ctx, ws, &copies[i]); err != nil {
+		if back := standsAgain(ctx, copies, c); back != nil {
+			if err := reopen(ctx, ws, *back); err != nil {
 				return nil, err
 			}
+			copies[i] = *back
 		}
 	}
 	all, err := state.MustLeaveCopies(ctx, ws, erased, stones, p) // rows of the reopened copies among them

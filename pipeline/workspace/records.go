@@ -590,6 +590,9 @@ type Copy struct {
 	Ended []string `json:"ended_rows,omitempty"`
 	// Former are pictures that it holds in rows of entries which have another one by now.
 	Former map[string]Former `json:"former,omitempty"`
+	// Back is the path that it was moved to before it was found again at this one. The record there stays until the
+	// operator says what became of it.
+	Back string `json:"back,omitempty"`
 }
 
 // A Former is a picture that an entry had when a copy was made, and has no more.
@@ -603,6 +606,7 @@ type Former struct {
 type ClosedCopy struct {
 	Files []File   `json:"files"`
 	Rows  []string `json:"rows"`
+	To    string   `json:"to,omitempty"` // the path that it was moved to
 }
 
 // Closed reports whether the copy was closed, and is no other one since.
@@ -611,9 +615,9 @@ func (c Copy) Closed() bool { return len(c.Files) == 0 && !c.Open && c.Told != "
 // Close forgets what the copy has, but for Was. told says why.
 func (c *Copy) Close(told string) {
 	if len(c.Files) > 0 {
-		c.Was = &ClosedCopy{c.Files, c.Rows}
+		c.Was = &ClosedCopy{Files: c.Files, Rows: c.Rows}
 	}
-	c.Files, c.Open, c.Rows, c.Next, c.Told = nil, false, nil, nil, told
+	c.Files, c.Open, c.Rows, c.Next, c.Back, c.Told = nil, false, nil, nil, "", told
 }
 
 // SetCopy registers a copy, or replaces its record, and stores events in the same transaction.
