@@ -62,10 +62,12 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.
 
 // do does the step of an entry, whose image lies at c.
 func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candidate, s step) error {
+	// Where an image comes from, or came, that shows what the host sends.
+	shows := s.fetch || rec.Trouble != nil && rec.Trouble.Outcome == manifest.Changed
 	switch {
 	case s.same:
 		g.known.lies(rec, c)
-	case rec.Image != nil && !s.drop && c.Fault == nil && c.Host != "":
+	case rec.Image != nil && !s.drop && !s.gone && c.Fault == nil && c.Host != "" && shows:
 		g.known.moves(rec, c)
 	}
 	if s.inspect {

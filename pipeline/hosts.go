@@ -93,10 +93,12 @@ func (h *host) sound() bool {
 }
 
 // askedEnough reports whether it can be told of a host that it sends no images. A witness that has the only picture
-// that came tells nothing: it has it from a host that works, too.
+// that came tells nothing: it has it from a host that works, too. Nor does one whose image moved of itself.
 func (h *host) askedEnough() bool {
-	return len(h.asked) >= askedEnough ||
-		len(h.asked) > 0 && slices.ContainsFunc(h.toAsk(), func(w witness) bool { return w.digest != h.first })
+	return len(h.asked) >= askedEnough || slices.ContainsFunc(h.toAsk(), func(w witness) bool {
+		itself := h.asked[w.post] && len(h.asked) == 1
+		return w.digest != h.first && len(h.asked) > 0 && !itself
+	})
 }
 
 // oneForAll is the digest of the only image that a host sent, for several posts or, as in an earlier run, for
@@ -270,8 +272,11 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			delete(trouble, name) // it does not pass: what is final by itself becomes final
 			sick = false
 			h.settled, h.open = append(h.settled, h.open...), nil
-			// But not for what waited no day. It can be another trouble, with nobody asking in between.
-			h.settled = slices.DeleteFunc(h.settled, func(a refusal) bool { return a.job.before != reasonNoImages })
+			// But not for what waited no day. It can be another trouble, with nobody asking in between. A stored image
+			// cannot be lost by that, and one that is refused has no note of why it waits.
+			h.settled = slices.DeleteFunc(h.settled, func(a refusal) bool {
+				return a.job.before != reasonNoImages && !a.job.stored
+			})
 		case !sick && h.sound():
 			delete(trouble, name)
 		}
@@ -481,7 +486,6 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 		if err := g.dropOneForAll(ctx, name+" sent the same picture to everybody", one, posts); err != nil {
 			return err
 		}
-		delete(h.left, one)
 	}
 	if late {
 		since = g.Now().UTC().Truncate(time.Second)
@@ -499,7 +503,7 @@ func (g *gatherer) blameHost(ctx context.Context, name string, h *host, since ti
 func (g *gatherer) holdLeft(ctx context.Context, name string, h *host, posts map[manifest.PostID]bool) error {
 	var digests []string
 	for digest, l := range h.left {
-		if h.canBeForAll(l) {
+		if h.canBeForAll(l) && !(h.lied && digest == h.oneForAll()) { // which is gone
 			digests = append(digests, digest)
 		}
 	}
@@ -525,12 +529,13 @@ func (g *gatherer) holdLeft(ctx context.Context, name string, h *host, posts map
 }
 
 // dropOneForAll forgets the picture that a host sends in place of all, where it came in place of none that was stored.
+// An image that was taken back without its state.db has no source yet.
 func (g *gatherer) dropOneForAll(ctx context.Context, detail, digest string, posts map[manifest.PostID]bool) error {
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Digests: []string{digest}}) {
 		if err != nil {
 			return err
 		}
-		if isTaken(rec) {
+		if isTaken(rec) || rec.Image.Source == "" {
 			continue
 		}
 		posts[rec.ID] = true

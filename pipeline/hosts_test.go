@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,6 +228,28 @@ func TestStoredImagesThatMovedAreWitnesses(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWitnessesThatMovedCostNothing: what is asked of stored images that moved costs none of them, asks for no removed
+// post, and makes no trouble of one image that is not there any more.
+func TestWitnessesThatMovedCostNothing(t *testing.T) {
+	w := newWorld(t, numbered(4)...).do("manifest 3; run; post moderator p00; manifest 4; host 404 i.redd.it; run").ok()
+	testkit.Same(t, "p03 beside witnesses", "failed/host_sends_no_images", w.checkSound().outcome("p03"))
+	testkit.Same(t, "a removed image is asked for", false, slices.Contains(w.reddit.fetched, w.post("p00").url("p00", 0)))
+
+	w = newWorld(t, numbered(3)...).do("serve 2 p01; run").ok()
+	w.lose("LOSE state.db")
+	s := w.do("serve 404 p00; run").ok().checkSound()
+	testkit.Same(t, "reposts that were stored", true, s.imageOf("p01") && s.imageOf("p02"))
+
+	one := newWorld(t, numbered(2)...).do("manifest 1; run; move 404 p00; run").ok()
+	testkit.Same(t, "hosts in trouble by one that moved", 0, len(one.summary.Hosts))
+	s = one.copied(t).do("manifest 2; serve 404 p01; run").ok().checkSound()
+	testkit.Same(t, "beside a place that never sent an image", "gone/http_404", s.outcome("p01"))
+
+	w = newWorld(t, numbered(1)...).do("run; names 40 p00; run; move 404 p00; run; run").ok()
+	testkit.Same(t, "hosts in trouble by one that is refused", 0, len(w.summary.Hosts))
+	testkit.Same(t, "places that are asked again", 0, len(w.reddit.fetched))
 }
 
 // TestOnlyPictureOfARunThatWasCutOff: what is all that a run stored of a host, before it was cut off, can be what the
