@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -103,6 +104,9 @@ func hidesRows(ctx context.Context) func(file, id string) (bool, error) {
 		if !met {
 			var err error
 			rows, err = notShown(ctx, root)
+			if errors.Is(err, workspace.ErrBehind) {
+				return false, fmt.Errorf("the workspace %s: %w", root, err)
+			}
 			if err != nil {
 				return false, cmp.Or(ctx.Err(), error(&problem{code: exitFailed,
 					err:  fmt.Errorf("which rows of the workspace %s are held back cannot be read: %v", root, err),
