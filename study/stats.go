@@ -277,6 +277,9 @@ func ofWorkspace(ctx context.Context, path string) (none labels.Stats, _ manifes
 	if err == nil {
 		err = countable("workspace", path, binding.Schema)
 	}
+	if err == nil {
+		err = ws.CheckCurrent(ctx)
+	}
 	if err != nil {
 		return none, manifest.Schema{}, err
 	}

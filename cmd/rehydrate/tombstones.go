@@ -41,6 +41,9 @@ func (c *command) tombstonesShowCommand() *cobra.Command {
 // tombstones.csv that no command left as it is.
 func (c *command) listTombstones(ctx context.Context, altered func(error) error) ([]state.TombstoneEntry, error) {
 	return reading(ctx, c, func(ws *workspace.Workspace) ([]state.TombstoneEntry, error) {
+		if err := ws.CheckCurrent(ctx); err != nil {
+			return nil, err
+		}
 		err := state.CheckTombstones(ctx, ws)
 		if is[*workspace.Altered](err) {
 			err = altered(err)
