@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,7 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 
 // End takes away all that a workspace holds: images, texts, dataset, report, shards, and the registered copies that it
 // can reach. Tombstones, the log and the register of copies stay, so that what was removed stays removed when a run
-// begins anew; what only audits heard counts as removed from then on. It asks nobody. Killed anywhere, the next End completes it.
+// begins anew. It asks nobody. Killed anywhere, the next End completes it.
 func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, error) {
 	if err := ws.CheckImages(ctx); err != nil {
 		return Ending{}, err
@@ -86,9 +85,6 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	}
 	at := now.UTC().Truncate(time.Second)
 	if err := beginEnd(ctx, ws, at); err != nil {
-		return e, err
-	}
-	if err := settleHeard(ctx, ws, now); err != nil {
 		return e, err
 	}
 	if err := ws.Clear(ctx); err != nil {
@@ -134,25 +130,6 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 		return err
 	}
 	return forgetDataset(ctx, ws)
-}
-
-// settleHeard takes over what audits heard is gone, as any job that asks nobody does: no later one can, and whoever
-// publishes the workspace has to list those posts.
-func settleHeard(ctx context.Context, ws *workspace.Workspace, now time.Time) error {
-	p, err := state.LastPolicy(ctx, ws)
-	if err != nil {
-		return err
-	}
-	// It warns of posts that are held back, and the end leaves none so.
-	r := newRun(Config{Workspace: ws, Policy: p, Now: func() time.Time { return now }, Progress: &Progress{},
-		Log: slog.New(slog.DiscardHandler)})
-	if err := r.holdTombstones(ctx); err != nil {
-		return err
-	}
-	if err := r.takeHeard(ctx); err != nil {
-		return err
-	}
-	return r.settleUnasked(ctx)
 }
 
 // forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be
