@@ -57,6 +57,8 @@ type goneContent struct {
 	looks  map[bool][]clue[uint64] // of those that must be gone (true), and of the others
 	wide   []clue[dedupe.Hash256]  // of those that must be gone
 	pixels bool                    // digests of pixels are known of an image whose hash is not
+	// comparable says whether anything is known that recognises an image which must be gone.
+	comparable bool
 
 	read     []clue[string] // texts that were read off images, until they are in captions
 	captions *caption.Index[*known]
@@ -166,6 +168,7 @@ func (g *goneContent) index() {
 	}
 	for _, k := range g.all {
 		k.hashes = k.hashes || len(k.looks) > 0
+		g.comparable = g.comparable || k.MustGo && (k.digests || k.hashes)
 		g.pixels = g.pixels || k.pixels && len(k.looks) == 0
 		g.looks[k.MustGo] = append(g.looks[k.MustGo], k.looks...)
 	}
@@ -434,7 +437,7 @@ func (a *audit) decideImage(s *sighting) {
 			"compare its id and its time with those of the post, and write beside this report what you saw",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", looks, like.name, apart)
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
-	case s.fault != "" && a.report.Known.Digests+a.report.Known.Hashes > 0:
+	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
 	// What stands in a footer stands in a row as well, which says whose it is. A workspace had no other images than those
 	// that it knows.

@@ -107,12 +107,13 @@ func (r Report) noneFound() string {
 
 // undecidedPosts says of posts that are held back that they are no removed posts here; "" where there are none.
 func (r Report) undecidedPosts() string {
-	n := 0
+	var held []string
 	for _, d := range r.Duties {
 		if d.Kind == DutyConfirm {
-			n += countPosts(d.Posts)
+			held = append(held, d.Posts...)
 		}
 	}
+	n := countPosts(held)
 	if n == 0 {
 		return ""
 	}
