@@ -63,7 +63,8 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.
 // do does the step of an entry, whose image lies at c.
 func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candidate, s step) error {
 	// Where an image comes from, or came, that shows what the host sends.
-	shows := s.fetch || rec.Trouble != nil && rec.Trouble.Outcome == manifest.Changed
+	t := rec.Trouble
+	shows := s.fetch || t != nil && t.Beside == workspace.Odd && t.Outcome == manifest.Changed
 	switch {
 	case s.same:
 		g.known.lies(rec, c)
@@ -100,6 +101,7 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
 		source: c.Source(), before: s.before, stored: stored, erased: erased,
+		refused: stored && t != nil && t.Beside == workspace.Out,
 		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
 }
 

@@ -30,6 +30,7 @@ type fetchJob struct {
 	source    string
 	before    manifest.Reason    // why the same download failed in an earlier run, if it did
 	stored    bool               // the entry has an image, which stays unless another one is to take its place
+	refused   bool               // release or policy do not take that one
 	removed   bool               // its image was removed from its live post: it stays so until another one is there
 	erased    *workspace.Digests // of the one that left its gallery, where only these can tell it; else nil
 }

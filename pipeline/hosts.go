@@ -272,10 +272,10 @@ func (g *gatherer) settleHosts(ctx context.Context) error {
 			delete(trouble, name) // it does not pass: what is final by itself becomes final
 			sick = false
 			h.settled, h.open = append(h.settled, h.open...), nil
-			// But not for what waited no day. It can be another trouble, with nobody asking in between. A stored image
-			// cannot be lost by that, and one that is refused has no note of why it waits.
+			// But not for what waited no day. It can be another trouble, with nobody asking in between. A stored image that
+			// is refused has no note of why it waits.
 			h.settled = slices.DeleteFunc(h.settled, func(a refusal) bool {
-				return a.job.before != reasonNoImages && !a.job.stored
+				return a.job.before != reasonNoImages && !a.job.refused
 			})
 		case !sick && h.sound():
 			delete(trouble, name)
