@@ -501,15 +501,18 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	return nil
 }
 
-// json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
+// json looks at JSON and JSON Lines: each path of keys is a column. Of several values each is a row, and of a single one
+// each element of the outermost list.
 func (w walker) json(p place, r io.Reader) (err error) {
-	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
+	start := bufio.NewReaderSize(r, 64<<10)
+	several := hasSeveral(start)
+	pieces := &piecemeal{Reader: start, most: p.atOnce(maxImage)}
 	d := &jsonPieces{json.NewDecoder(pieces), pieces}
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	t := newTable(p)
 	for ; err == nil && d.More(); t.rows++ {
-		_, err = w.value(t, d, "", 0, false)
+		_, err = w.value(t, d, "", 0, several)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return cmp.Or(err, end)
@@ -517,6 +520,13 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	t.rows-- // the id of a single object is hardly that of a post
 	w.finish(t)
 	return nil
+}
+
+// hasSeveral reports whether a second value begins in what is buffered of JSON.
+func hasSeveral(r *bufio.Reader) bool {
+	start, _ := r.Peek(r.Size()) // what cannot be read is told by whoever reads on
+	d := json.NewDecoder(bytes.NewReader(start))
+	return d.Decode(new(json.RawMessage)) == nil && d.More()
 }
 
 // jsonPieces reads JSON whose tokens are each no longer than a piece.
