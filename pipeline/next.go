@@ -78,6 +78,9 @@ func next(t terms, rec workspace.Record, a answer) step {
 	if rec.Image != nil && rec.Image.Source == source {
 		s := t.stay(rec, source, nil)
 		s.same = true
+		// Unless somebody wants to know whether the labelled one lies there now.
+		f := t.compare(rec.Entry, *rec.Image)
+		s.fetch = f != nil && (slices.Contains(t.retry, string(f.Outcome)) || slices.Contains(t.retry, string(f.Reason)))
 		return s
 	}
 	last := rec.Trouble
