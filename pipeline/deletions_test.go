@@ -465,3 +465,17 @@ func TestEndKeepsTombstones(t *testing.T) {
 	w.do("run").ok()
 	testkit.Same(t, "rows", "p00 p02 p03", namesOf(w.checkSound().rows))
 }
+
+// TestImageThatWentBeforeIsNotRemovedAgain: where a post is held back that lost an image before, no job says that it
+// removes this one now.
+func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
+	w := newWorld(t, append(numbered(9), "g*3")...).do("run; image left g; recheck; post moderator g p00 p01; recheck").ok()
+	s := w.checkSound()
+	testkit.Same(t, "posts that are held back", 3, s.status.Withheld)
+	w.do("purge offline").ok()
+	testkit.Same(t, "posts that a purge says it removed", 0, len(w.purged.Erased))
+	w.do("recheck").ok()
+	testkit.Same(t, "posts that a recheck says it removed", 0, len(w.summary.Removed))
+	w.do("purge offline confirm").ok()
+	testkit.Same(t, "posts that the confirmation removes", 3, len(w.purged.Erased))
+}

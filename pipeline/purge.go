@@ -12,6 +12,7 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
@@ -234,7 +235,9 @@ func mayLeave(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bo
 		if err != nil {
 			return nil, err
 		}
-		if waits.HasRow(rec.Key.String()) {
+		t := rec.Trouble
+		left := rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
+		if waits.HasRow(rec.Key.String()) && !left {
 			found[rec.Key] = true
 		}
 	}
