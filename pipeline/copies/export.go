@@ -171,6 +171,8 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			why["are of posts that Reddit's last answer left out"]++
 		case res.Reason == state.ReasonStricter:
 			why[state.WhyStricter]++
+		case res.Reason == policy.SameAsRemoved:
+			why["show the picture of a post that is gone or held back, and go or stay with that post"]++
 		case res.Outcome == manifest.Refused:
 			why["are of posts that the policy does not allow"]++
 		case manifest.PostState(res.Outcome).Gone():
