@@ -27,7 +27,7 @@ type asker struct {
 	withheld   map[manifest.PostID]bool            // posts that waited for a confirmation when the run began
 	waiting    map[manifest.PostID]workspace.Post  // posts that are withheld now
 	back       map[manifest.PostID]bool            // posts that were withheld, or an image of theirs, and are live again
-	erased     map[manifest.PostID]bool            // posts that this run erased, or an image of, without a confirmation
+	erased     int                                 // posts and images that this run erased without a confirmation
 	images     map[manifest.Key]workspace.Trouble  // images that were removed from posts that stay, and wait
 	held       map[manifest.Key]bool               // those that waited for a confirmation when the run began
 	parents    map[manifest.PostID]manifest.PostID // of the crossposts that this run found live
@@ -48,7 +48,6 @@ func newAsker(r *run) *asker {
 	s := &asker{run: r, waiting: map[manifest.PostID]workspace.Post{}, images: map[manifest.Key]workspace.Trouble{},
 		held: map[manifest.Key]bool{}, back: map[manifest.PostID]bool{}, abouts: map[string]manifest.Reason{},
 		parents:    map[manifest.PostID]manifest.PostID{},
-		erased:     map[manifest.PostID]bool{},
 		unanswered: map[manifest.PostID]bool{}, warned: map[manifest.Reason]bool{}}
 	s.sweep = &sweep.Sweep[asked]{Reddit: r.Reddit, ID: func(p asked) manifest.PostID { return p.ID },
 		Pause: r.Policy.Reddit.SecondLookAfter,

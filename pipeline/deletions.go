@@ -386,25 +386,25 @@ func (s *asker) settle(ctx context.Context) error {
 	s.settled = true // also where it fails: what it has withheld by then would pass for what is confirmed
 	posts, found, waits := s.sortPosts()
 	images, foundImages, waitImages := s.sortImages()
-	gone := postsOf(slices.Concat(found, waits), slices.Concat(foundImages, waitImages))
-	all := maps.Clone(gone)
-	maps.Copy(all, s.erased)
+	n := len(found) + len(foundImages)
+	all := n + len(waits) + len(waitImages) // each image as a post: one odd answer can call all of a gallery deleted
 	// What is confirmed was not live any more, and is neither new: the rest is judged as if it had gone before.
 	s.live -= len(posts)
 	// Many gone at once look like an outage; a single one never does. What waits counts, and what this run erased before.
 	limit := max(1, s.Policy.Reddit.MassRemovalShare*float64(s.live))
-	if len(found)+len(foundImages) > 0 && float64(len(all)) > limit {
+	if n > 0 && float64(all+s.erased) > limit {
 		said := "mass removal withheld"
 		if len(foundImages)+len(waitImages) > 0 {
 			said += ", with images of live posts"
 		}
+		gone := postsOf(slices.Concat(found, waits), slices.Concat(foundImages, waitImages))
 		s.Log.Warn(said, "gone", len(gone), "were_live", s.live)
 		if err := s.withholdMany(ctx, found, foundImages); err != nil {
 			return err
 		}
-		found, foundImages = nil, nil
+		found, foundImages, n = nil, nil, 0
 	}
-	maps.Copy(s.erased, postsOf(found, foundImages))
+	s.erased += n
 	// The log first: what it says is in the state or will be, and an auditor finds no erasure without its
 	// cause.
 	if err := s.notePosts(ctx, auditlog.Confirmed, posts); err != nil {

@@ -290,7 +290,7 @@ func TestHeldBackKeepsItsTime(t *testing.T) {
 		again    bool // the clock begins anew
 	}{
 		{"post deleted p03 p04 p05; recheck", false},
-		{"image left g g/1 g/2; image parent p03; recheck", false},
+		{"image left g g/1 g/2; recheck", false},
 		{"image parent p03 p04; post moderator p05; recheck", false},
 		{"post deleted p03 p04 p05; recheck; post live p03 p04 p05; recheck; post deleted p03 p04 p05", true},
 	} {
