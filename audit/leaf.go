@@ -78,7 +78,7 @@ func (p place) String() string {
 		if p.row < 0 {
 			s += " > " + ofNoRow
 		} else {
-			s += rowMark + strconv.FormatInt(p.row+1, 10)
+			s += rowMark + strconv.FormatInt(p.table.shown(p.row)+1, 10)
 		}
 		if p.col != nil && p.col.name != "" {
 			s += " > column " + p.col.name
@@ -241,6 +241,9 @@ type table struct {
 	searched int   // columns that are searched for captions
 	rows     int64 // where there are some, an id that is not known is one of another release
 	beside   int64 // values that no row has
+
+	values int64  // of JSON
+	lines  []line // those whose number is not that of their first row, but for what the one before is apart already
 }
 
 func newTable(p place) *table {

@@ -501,18 +501,16 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	return nil
 }
 
-// json looks at JSON and JSON Lines: each path of keys is a column. Of several values each is a row, and of a single one
-// each element of the outermost list.
+// json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
 func (w walker) json(p place, r io.Reader) (err error) {
-	start := bufio.NewReaderSize(r, 64<<10)
-	several := hasSeveral(start)
-	pieces := &piecemeal{Reader: start, most: p.atOnce(maxImage)}
+	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
 	d := &jsonPieces{json.NewDecoder(pieces), pieces}
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	t := newTable(p)
 	for ; err == nil && d.More(); t.rows++ {
-		_, err = w.value(t, d, "", 0, several)
+		t.beginLine()
+		_, err = w.value(t, d, "", 0, false)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return cmp.Or(err, end)
@@ -522,11 +520,40 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	return nil
 }
 
-// hasSeveral reports whether a second value begins in what is buffered of JSON.
-func hasSeveral(r *bufio.Reader) bool {
-	start, _ := r.Peek(r.Size()) // what cannot be read is told by whoever reads on
-	d := json.NewDecoder(bytes.NewReader(start))
-	return d.Decode(new(json.RawMessage)) == nil && d.More()
+// A line is where a value of JSON Lines begins.
+type line struct{ row, number int64 }
+
+const maxLines = 1 << 16 // that are remembered: behind them rows are named as they are counted
+
+// beginLine notes that a value begins. Its lists make rows of their own, by which its ids and images belong together, but
+// for a reader the line is the row.
+func (t *table) beginLine() {
+	last := line{}
+	if n := len(t.lines); n > 0 {
+		last = t.lines[n-1]
+	}
+	if t.rows-t.values != last.row-last.number && len(t.lines) < maxLines {
+		t.lines = append(t.lines, line{t.rows, t.values})
+	}
+	t.values++
+}
+
+// shown is the number of a row, from 0, as a reader counts: of JSON Lines the line.
+func (t *table) shown(row int64) int64 {
+	if t.values < 2 {
+		return row
+	}
+	behind, _ := slices.BinarySearchFunc(t.lines, row+1, func(l line, row int64) int { return cmp.Compare(l.row, row) })
+	from, next := line{}, t.values
+	if behind > 0 {
+		from = t.lines[behind-1]
+	}
+	if behind < len(t.lines) {
+		next = t.lines[behind].number
+	} else if len(t.lines) == maxLines {
+		return row
+	}
+	return min(from.number+row-from.row, next-1)
 }
 
 // jsonPieces reads JSON whose tokens are each no longer than a piece.
