@@ -474,4 +474,8 @@ func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
 	testkit.Same(t, "posts that a recheck says it removed", 0, len(w.summary.Removed))
 	w.do("purge offline confirm").ok()
 	testkit.Same(t, "posts that the confirmation removes", 3, len(w.purged.Erased))
+
+	w = newWorld(t, append(numbered(9), "g*1")...).do("run; image left g; recheck; post moderator g p00 p01; recheck").ok()
+	w.do("recheck confirm").ok()
+	testkit.Same(t, "posts, of which one had lost its only image", 3, len(w.summary.Removed))
 }

@@ -221,7 +221,7 @@ func stored(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bool
 }
 
 // mayLeave returns the entries of stored, and those that are held back: the image of such a one can be lost, and copies
-// have its row.
+// have its row. It is false for one whose image was removed before: only its post can still go.
 func mayLeave(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bool, error) {
 	found, err := stored(ctx, ws)
 	if err != nil {
@@ -237,8 +237,8 @@ func mayLeave(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bo
 		}
 		t := rec.Trouble
 		left := rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
-		if waits.HasRow(rec.Key.String()) && !left {
-			found[rec.Key] = true
+		if waits.HasRow(rec.Key.String()) {
+			found[rec.Key] = found[rec.Key] || !left
 		}
 	}
 	return found, nil
@@ -255,7 +255,8 @@ func removedOf(ctx context.Context, ws *workspace.Workspace, entries map[manifes
 		}
 		row := rec.Key.String()
 		post, isGone := gone.Of(row)
-		if !isGone || !entries[rec.Key] {
+		image, known := entries[rec.Key]
+		if !isGone || !known || !image && !gone.Has(rec.ID) {
 			continue
 		}
 		i, listed := at[rec.ID]
