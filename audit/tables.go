@@ -525,8 +525,8 @@ type line struct{ row, number int64 }
 
 const maxLines = 1 << 16 // that are remembered: behind them rows are named as they are counted
 
-// beginLine notes that a value begins. Its lists make rows of their own, by which its ids and images belong together, but
-// for a reader the line is the row.
+// beginLine notes that a value begins. Its lists make rows of their own, by which its ids and images belong together,
+// but for a reader the line is the row.
 func (t *table) beginLine() {
 	last := line{}
 	if n := len(t.lines); n > 0 {

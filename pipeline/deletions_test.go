@@ -293,7 +293,8 @@ func TestImagesOfAPurgedPost(t *testing.T) {
 func TestWaitingImagesGoWithTheirPost(t *testing.T) {
 	ran := newWorld(t, append(numbered(24), "g*4")...).do("crosspost g p05; run; image left g/1 g/2 g/3; recheck").ok()
 	s := ran.checkSound().status
-	testkit.Same(t, "posts that wait, and those of them that lost images", []int{1, 1}, []int{s.Withheld, s.WithheldImages})
+	testkit.Same(t, "posts that wait, and those of them that lost images", []int{1, 1},
+		[]int{s.Withheld, s.WithheldImages})
 	for _, job := range []string{"recheck", "run", "recheck confirm"} {
 		w := ran.copied(t).do("post deleted g; " + job).ok()
 		s := w.checkSound()
@@ -465,7 +466,8 @@ func TestEndKeepsTombstones(t *testing.T) {
 // TestImageThatWentBeforeIsNotRemovedAgain: where a post is held back that lost an image before, no job says that it
 // removes this one now.
 func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
-	w := newWorld(t, append(numbered(9), "g*3")...).do("run; image left g; recheck; post moderator g p00 p01; recheck").ok()
+	const steps = "run; image left g; recheck; post moderator g p00 p01; recheck"
+	w := newWorld(t, append(numbered(9), "g*3")...).do(steps).ok()
 	s := w.checkSound()
 	testkit.Same(t, "posts that are held back", 3, s.status.Withheld)
 	w.do("purge offline").ok()
@@ -475,7 +477,7 @@ func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
 	w.do("purge offline confirm").ok()
 	testkit.Same(t, "posts that the confirmation removes", 3, len(w.purged.Erased))
 
-	w = newWorld(t, append(numbered(9), "g*1")...).do("run; image left g; recheck; post moderator g p00 p01; recheck").ok()
+	w = newWorld(t, append(numbered(9), "g*1")...).do(steps).ok()
 	w.do("recheck confirm").ok()
 	testkit.Same(t, "posts, of which one had lost its only image", 3, len(w.summary.Removed))
 }

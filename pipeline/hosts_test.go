@@ -201,8 +201,8 @@ func TestPictureForEverybodyIsThatOfItsPostAlone(t *testing.T) {
 	}
 }
 
-// TestStoredImagesThatMovedAreWitnesses: where state.db does not know where the stored images lay, or Reddit names other
-// places for all of them, their host is in trouble if it sends them none either, or all of them what it sends another.
+// TestStoredImagesThatMovedAreWitnesses: where state.db does not know where the stored images lay, or Reddit names
+// other places for all of them, their host is in trouble if it sends them none either, or all what it sends another.
 func TestStoredImagesThatMovedAreWitnesses(t *testing.T) {
 	ran := newWorld(t, numbered(6)...).do("policy drop; manifest 5; run; manifest 6").ok()
 	for name, steps := range map[string]string{
@@ -210,7 +210,8 @@ func TestStoredImagesThatMovedAreWitnesses(t *testing.T) {
 		"lost, and sick once more": "manifest 5; LOSE state.db; host SICK i.redd.it; run; host ok i.redd.it; run; " +
 			"clock 50h; manifest 6; host SICK i.redd.it; run",
 		"lost, and sick for days": "LOSE state.db; host 60000 i.redd.it; run; clock 25h; run; clock 50h; run",
-		"moved":                   "move 40 p00; move 41 p01; move 42 p02; move 43 p03; move 44 p04; host SICK i.redd.it; run",
+		"moved": "move 40 p00; move 41 p01; move 42 p02; " +
+			"move 43 p03; move 44 p04; host SICK i.redd.it; run",
 	} {
 		for _, sick := range []string{"60000", "404", "login", "avif"} {
 			t.Run(name+", "+sick, func(t *testing.T) {
