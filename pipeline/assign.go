@@ -101,7 +101,7 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
 		source: c.Source(), before: s.before, stored: stored, erased: erased,
-		refused: stored && t != nil && t.Beside == workspace.Out,
+		refused: stored && s.outcome != "",
 		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
 }
 
