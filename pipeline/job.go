@@ -23,6 +23,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,8 @@ import (
 	"rehydrate/policy"
 )
 
-// A Config is what a job works with. Tombstones, Listed, ConfirmRemovals, Rehearsal, Entry, Access, Retry and Stop may
-// be left out, and OCR, Workers and Language where the job reads no image.
+// A Config is what a job works with. Tombstones, Listed, ConfirmRemovals, Rehearsal, Entry, Access, Retry, Stop and
+// LastAct may be left out, and OCR, Workers and Language where the job reads no image.
 type Config struct {
 	Release  *manifest.Release
 	Manifest manifest.Summary // what Release.Check returned
@@ -76,6 +77,7 @@ type Config struct {
 	Access   func(now time.Time) error
 	Retry    []string        // final outcomes and reasons to be tried again; one that no entry has is *UnknownRetry
 	Stop     <-chan struct{} // closed, it makes the run finish what is in flight and return state.ErrInterrupted
+	LastAct  time.Duration   // how long a run that is stopped may take posts out that are gone; 3 s where it is 0
 	Progress *Progress
 	Log      *slog.Logger
 }
@@ -91,7 +93,7 @@ type Reddit interface {
 
 const (
 	grace   = 6 * time.Second // a stopped run waits for what is in flight
-	lastAct = 3 * time.Second // then it deals with posts that it found gone
+	lastAct = 3 * time.Second // then it deals with posts that it found gone: both are over before who stops it kills it
 )
 
 // A run is what the stages of one job share.
@@ -382,7 +384,7 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 
 func (r *run) lastAct(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.stopping() {
-		return context.WithTimeout(ctx, lastAct)
+		return context.WithTimeout(ctx, cmp.Or(r.LastAct, lastAct))
 	}
 	return ctx, func() {}
 }

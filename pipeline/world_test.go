@@ -358,6 +358,7 @@ func (w *world) config() Config {
 	c := Config{Release: w.release, Manifest: w.manifest, Tombstones: w.stones, Policy: w.policy, Reddit: w.reddit,
 		OCR: w.ocr, Workers: 2,
 		Language: english(), Version: "test", Now: func() time.Time { return w.now }, Stop: w.stop,
+		LastAct:  time.Minute,
 		Progress: NewProgress(func(Snapshot) {}),
 		Log:      slog.New(slog.DiscardHandler)}
 	return c

@@ -201,7 +201,7 @@ func (s *site) do(env map[string]string, args ...string) finished {
 	ctx := context.WithValue(s.t.Context(), durable.HookKey{}, s.step)
 	code := run(ctx, process{args: args, getenv: func(k string) string { return env[k] }, stdin: strings.NewReader(""),
 		stdout: &stdout, stderr: &stderr, executable: func() (string, error) { return exec.LookPath("rehydrate") },
-		now: s.now, stop: s.stop})
+		now: s.now, stop: s.stop, lastAct: time.Minute})
 	return finished{stdout.String(), stderr.String(), code}
 }
 

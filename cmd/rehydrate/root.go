@@ -47,6 +47,7 @@ type process struct {
 	now            func() time.Time
 	stop           <-chan struct{} // closed when the user asks to stop, or the terminal is gone
 	hungUp         func() bool     // reports whether stop was closed because the terminal is gone; nil = never
+	lastAct        time.Duration   // pipeline.Config's: a script whose machine is slow gives more
 	// changes the policy of a job on a release: a measurement asks faster; nil = leaves it
 	adjust func(*policy.Policy)
 }

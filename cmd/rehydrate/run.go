@@ -205,8 +205,8 @@ func (c *command) prepare(ctx context.Context, path string, f *releaseFlags, fil
 func (c *command) configure(
 	ctx context.Context, opened checkedRelease, f *releaseFlags, filters filterFlag,
 ) (pipeline.Config, error) {
-	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, Log: c.log, Rehearsal: f.rehearsal,
-		Progress: pipeline.NewProgress(c.observe)}
+	config := pipeline.Config{Version: build.Version(), Now: c.now, Stop: c.stop, LastAct: c.lastAct, Log: c.log,
+		Rehearsal: f.rehearsal, Progress: pipeline.NewProgress(c.observe)}
 	var altered error
 	config.Release, config.Manifest, config.Tombstones = opened.Release, opened.summary, opened.tombstones
 	if f.policy == "" && opened.Dir == "" {
