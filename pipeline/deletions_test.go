@@ -470,6 +470,11 @@ func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
 	w := newWorld(t, append(numbered(9), "g*3")...).do(steps).ok()
 	s := w.checkSound()
 	testkit.Same(t, "posts that are held back", 3, s.status.Withheld)
+	testkit.Same(t, "images of theirs that went before", 1, s.status.WithheldWent)
+	for row, detail := range map[string]string{"g": "held back, its image was erased before",
+		"g/1": "held back, not erased yet"} {
+		testkit.Same(t, "what is said of "+row, detail, s.records[row].Result.Detail)
+	}
 	w.do("purge offline").ok()
 	testkit.Same(t, "posts that a purge says it removed", 0, len(w.purged.Erased))
 	w.do("recheck").ok()

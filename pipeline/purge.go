@@ -12,7 +12,6 @@ import (
 	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
-	"rehydrate/policy"
 )
 
 // A PurgeRequest says what a purge is asked for beyond what Reddit and the tombstones say.
@@ -235,10 +234,8 @@ func mayLeave(ctx context.Context, ws *workspace.Workspace) (map[manifest.Key]bo
 		if err != nil {
 			return nil, err
 		}
-		t := rec.Trouble
-		left := rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
 		if waits.HasRow(rec.Key.String()) {
-			found[rec.Key] = found[rec.Key] || !left
+			found[rec.Key] = found[rec.Key] || !state.WentBefore(rec)
 		}
 	}
 	return found, nil

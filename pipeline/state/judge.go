@@ -183,7 +183,10 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		return res
 	case manifest.StateRemoved, manifest.StateDeleted, manifest.StateUnavailable:
 		res.Outcome, res.Reason = manifest.Outcome(p.State), p.Reason
-		if p.Withheld {
+		switch {
+		case p.Withheld && WentBefore(rec):
+			res.Detail = "held back, its image was erased before"
+		case p.Withheld:
 			res.Detail = withheldDetail
 		}
 		return res
@@ -234,6 +237,12 @@ func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
 		res.Detail = withheldDetail
 	}
 	return res
+}
+
+// WentBefore reports whether an image was removed alone: where its post goes, too, nothing of it is left to erase.
+func WentBefore(rec workspace.Record) bool {
+	t := rec.Trouble
+	return rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
 }
 
 const withheldDetail = "held back, not erased yet"

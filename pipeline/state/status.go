@@ -29,6 +29,8 @@ type Summary struct {
 	Withheld  int `json:"withheld"` // posts that are gone, or lost images, and are not erased yet
 	// WithheldImages is how many of these are there, and lost images.
 	WithheldImages int `json:"withheld_images,omitempty"`
+	// WithheldWent is how many images of posts that are withheld were erased alone before.
+	WithheldWent int `json:"withheld_erased,omitempty"`
 	// Back are posts that were held back when the job began, or an image of theirs, and that Reddit called live in it.
 	Back   int     `json:"live_again,omitempty"`
 	Odd    []Count `json:"odd,omitempty"`         // kept rows by what Reddit or a host says of their image now; it stays
@@ -184,6 +186,9 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 		if t := rec.Trouble; rec.Post.Withheld {
 			withheld[rec.ID] = true // of a gallery each entry says so
+			if WentBefore(rec) {
+				s.WithheldWent++
+			}
 			s.withhold(rec.Post.GoneAt, now, rec.Post.Unconfirmed)
 		} else if t != nil && t.Withheld() {
 			lost[rec.ID] = true
