@@ -1,15 +1,20 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
@@ -139,5 +144,79 @@ func TestIDOfAGalleryThatStays(t *testing.T) {
 		if got := verdictOf(r.Findings, r.Open, nil); got != c.want {
 			t.Errorf("%s: %s, want %s; found %+v, open %+v", c.file, got, c.want, r.Findings, r.Open)
 		}
+	}
+}
+
+// TestPlacesBelongToTheirIDs: the place of an image belongs to the id of its object, whatever lists are between them;
+// lists beside each other belong together element by element. In doubt it is the place of all.
+func TestPlacesBelongToTheirIDs(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	type posts struct {
+		ID    []string `parquet:"id,list"`
+		Image []int32  `parquet:"image,list"`
+	}
+	table := func(row posts) string {
+		var b bytes.Buffer
+		testkit.OK(t, parquet.Write(&b, []posts{row}))
+		return b.String()
+	}
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{`{"id":"LIVE1","tags":["a","b"],"image":0}`, true},
+		{`{"id":"LIVE1","tags":["a","b"],"image":2}`, false},
+		{`{"id":"LIVE2","image":1}` + "\n" + `{"id":"LIVE1","tags":["a","b"],"image":"0"}`, true},
+		{`{"image":0,"tags":["a","b"],"posts":[{"id":"LIVE2"},{"id":"LIVE1"}]}`, true},
+		{`{"post":{"id":"LIVE1"},"tags":["a","b"],"media":{"image":0}}`, true},
+		{`{"id":"LIVE1","images":[{"image":1},{"image":0}]}`, true},
+		{`{"id":"LIVE1","images":[{"image":1},{"image":2}]}`, false},
+		{`[{"id":"LIVE1","images":[{"image":1},{"image":0},{"image":2}]}]`, true},
+		{`{"LIVE1":{"tags":["a","b"],"image":0},"LIVE2":{"image":1}}`, true},
+		{`{"LIVE1":{"tags":["a","b"],"image":1},"LIVE2":{"image":0}}`, false},
+		{`{"LIVE1":[{"id":"LIVE1","image":1},{"id":"LIVE1","image":2}]}`, false},
+		{`{"id":["LIVE2","LIVE1"],"tags":["a","b","c"],"image":[1,0]}`, true},
+		{`{"id":["LIVE2","LIVE1"],"tags":["a","b","c"],"image":[0,1]}`, false},
+		{`{"a":[{"id":"LIVE1","image":1},{"id":"LIVE2","image":0}],"b":[{"id":"LIVE1","image":2}]}`, false},
+		{`{"a":[{"id":"LIVE1","image":1},{"id":"LIVE2","image":0}],"b":[{"id":"LIVE1","image":0}]}`, true},
+		{table(posts{[]string{live2, live1}, []int32{1, 0}}), true},
+		{table(posts{[]string{live2, live1}, []int32{0, 1}}), false},
+		{table(posts{[]string{live1}, []int32{1, 2, 0}}), true},
+		{table(posts{[]string{live1}, []int32{1, 2}}), false},
+	} {
+		text := strings.NewReplacer("LIVE1", live1, "LIVE2", live2).Replace(c.text)
+		file := filepath.Join(t.TempDir(), "posts")
+		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		r := w.audit(t, w.ws, file)
+		got := slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.ID == live1 && strings.HasPrefix(f.Where, file)
+		})
+		if got != c.want {
+			t.Errorf("%q: found is %t; %+v, open %+v", c.text, got, r.Findings, r.Open)
+		}
+	}
+}
+
+// TestPlacesOfManyIDs: an object with many ids and many places in lists that don't belong together has a budget, too.
+func TestPlacesOfManyIDs(t *testing.T) {
+	a := newAudit(Config{})
+	a.post(live1)
+	for _, c := range []struct {
+		places int // that differ
+		want   error
+	}{{1, nil}, {1000, errSpent}} {
+		w := walker{audit: a, ctx: t.Context(), left: &atomic.Int64{}, found: &atomic.Bool{}, opened: &atomic.Bool{}}
+		w.left.Store(64 << 20)
+		var ids, places strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&ids, "%q,", live1)
+			fmt.Fprintf(&places, `{"image":%d},`, i%c.places)
+		}
+		text := fmt.Sprintf(`{"a":[{"id":[%s""]},[%s{}]]}`, ids.String(), places.String())
+		err := w.json(place{src: &source{where: "f"}, path: "f"}, strings.NewReader(text))
+		testkit.Same(t, fmt.Sprintf("%d places", c.places), true, errors.Is(err, c.want))
 	}
 }

@@ -179,7 +179,8 @@ type column struct {
 	text    *caption.Text[*known] // of all values, in which captions are searched for; nil for none
 	reddit  bool                  // its name says that its ids are Reddit's
 	place   bool                  // its name says that it has the places of images in their galleries
-	places  []imageAt             // those above 0
+	places  []imageAt             // those above 0, and of a list all
+	also    []hit                 // of hits whose rows have several places, those of all but the first
 	whole   int                   // values that are whole numbers
 	damaged values                // that a spreadsheet may have made of ids: 12e45 is a number to it
 	base36  values                // digits that are the id of a removed post in base 36, as databases keep ids
@@ -242,8 +243,13 @@ type table struct {
 	rows     int64 // where there are some, an id that is not known is one of another release
 	beside   int64 // values that no row has
 
-	values int64  // of JSON
-	lines  []line // those whose number is not that of their first row, but for what the one before is apart already
+	// Of JSON:
+	values int64   // outermost ones
+	lines  []line  // those whose number is not that of their first row, but for what the one before is apart already
+	row    int64   // of what is being read
+	ids    []apart // of posts, for which no place of an image was found yet
+	places []apart // of images, for which no id was found yet
+	keyed  int     // how many of the objects around have a key that is an id
 }
 
 func newTable(p place) *table {
@@ -304,8 +310,10 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	if number || asWhole.MatchString(text) {
 		c.whole++
 	}
-	if n, ok := manifest.ParseImage(text); ok && n > 0 && c.place {
-		c.places = append(c.places, imageAt{row, int32(n)})
+	if c.place {
+		if n, ok := manifest.ParseImage(text); ok && (n > 0 || strings.Contains(c.name, "[]")) {
+			c.places = append(c.places, imageAt{row, int32(n)})
+		}
 	}
 	e := w.posts[key.ID]
 	if e == nil && c.ids && !number {
@@ -398,23 +406,61 @@ func (a *audit) sees(p place, e *evidence) {
 	a.named[e] = a.named[e] || !p.lists() && !p.src.ofRelease() && p.src.recorded == ""
 }
 
-// placeImages gives the ids of a table the places of images that its rows have, as a manifest has them.
-func (t *table) placeImages() {
+// placeImages gives the ids of a table the places of images that its rows have, as a manifest has them. JSON has given
+// them already.
+func (t *table) placeImages(w walker) error {
 	at := slices.IndexFunc(t.order, func(c *column) bool { return len(c.places) > 0 })
-	if at < 0 {
-		return
+	if at < 0 || t.values > 0 {
+		return nil
 	}
-	images := map[int64]int32{}
+	images := map[int64][]int32{}
 	for _, p := range t.order[at].places {
-		images[p.row] = p.image
+		images[p.row] = append(images[p.row], p.image)
 	}
 	for _, c := range t.order {
-		for i, h := range c.hits {
-			if h.image == 0 && (c.ids || h.clear && !h.named) {
-				c.hits[i].image = images[h.row]
+		for i := 0; i < len(c.hits); {
+			row, end := c.hits[i].row, i+1
+			for end < len(c.hits) && c.hits[end].row == row {
+				end++
 			}
+			places := images[row]
+			all := distinct(places)
+			for n := i; n < end; n++ {
+				own := all
+				if end-i == len(places) { // a list of records
+					own = places[n-i : n-i+1]
+				}
+				if err := c.placeHit(w, n, own); err != nil {
+					return err
+				}
+			}
+			i = end
 		}
 	}
+	return nil
+}
+
+// wantsPlace reports whether a hit names a post, whose images something else tells apart.
+func (c *column) wantsPlace(h hit) bool { return h.image == 0 && (c.ids || h.clear && !h.named) }
+
+func distinct(places []int32) []int32 { return slices.Compact(slices.Sorted(slices.Values(places))) }
+
+// placeHit has a hit name the images at these different places. Which of them its row has may not be known: then it
+// names all.
+func (c *column) placeHit(w walker, at int, places []int32) error {
+	if len(places) == 0 || !c.wantsPlace(c.hits[at]) {
+		return nil
+	}
+	c.hits[at].image = places[0]
+	for _, place := range places[1:] {
+		if err := w.charge(hitCost); err != nil {
+			return err
+		}
+		h := c.hits[at]
+		h.image = place
+		c.also = append(c.also, h)
+	}
+	return nil
 }
 
 // ofSeveral reports whether a post has several images, or had when the first one was removed from it for a reason. The
@@ -438,7 +484,9 @@ func (t *table) ofImages() bool {
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
-	t.placeImages()
+	if err := t.placeImages(w); err != nil {
+		w.lost(t.place, err)
+	}
 	images := t.ofImages()
 	for _, c := range t.order {
 		if c.text != nil {
@@ -451,7 +499,7 @@ func (w walker) finish(t *table) {
 				values[h.post]++
 			}
 		}
-		for _, h := range c.hits {
+		for _, h := range slices.Concat(c.hits, c.also) {
 			p, e := t.at(h.row, c), w.evidenceOn(h.entry())
 			sure := !e.MustGo || c.sure(t, h, ids, values[h.post])
 			if ids {

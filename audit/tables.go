@@ -510,6 +510,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	t := newTable(p)
 	for ; err == nil && d.More(); t.rows++ {
 		t.beginLine()
+		t.row, t.ids, t.places = t.rows, t.ids[:0], t.places[:0]
 		_, err = w.value(t, d, "", 0, false)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
@@ -579,10 +580,11 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
 	switch v := token.(type) {
 	case string:
-		w.scanValue(t, t.column(path), t.rows, v)
+		err = cmp.Or(err, w.scanMember(t, t.column(path), v, v))
 	case json.Number:
-		if n, err := strconv.ParseInt(strings.TrimSuffix(string(v), ".0"), 10, 64); err == nil { // ids have no fraction
-			w.scanValue(t, t.column(path), t.rows, n)
+		text := strings.TrimSuffix(string(v), ".0")
+		if n, wrong := strconv.ParseInt(text, 10, 64); wrong == nil { // ids have no fraction
+			err = cmp.Or(err, w.scanMember(t, t.column(path), text, n))
 		}
 	case json.Delim:
 		if level == maxLevels {
@@ -596,19 +598,94 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	return token, err
 }
 
-// members is value for the members of an object.
+// apart is an id in JSON, or the place of an image.
+type apart struct {
+	column *column // of an id,
+	hit    int     // and which of its hits that is
+	image  int32
+	nth    int // element of the list that it came from; -1 for none
+}
+
+// scanMember is scanValue, and notes ids and places until their objects end.
+func (w walker) scanMember(t *table, c *column, text string, value any) error {
+	known := len(c.hits)
+	w.scanValue(t, c, t.row, value)
+	for n := known; n < len(c.hits); n++ {
+		if c.wantsPlace(c.hits[n]) {
+			t.ids = append(t.ids, apart{column: c, hit: n, nth: -1})
+		}
+	}
+	if !c.place {
+		return nil
+	}
+	if n, ok := manifest.ParseImage(text); ok {
+		t.places = append(t.places, apart{image: int32(n), nth: -1})
+		if len(t.places) > manyPlaces {
+			return w.charge(valueCost)
+		}
+	}
+	return nil
+}
+
+const manyPlaces = 1 << 16 // of which no id was found yet
+
+// unite gives the ids of an object that ends the places of images in it. What it can't give stays for the object around
+// it. Two lists belong together by what is the nth of each.
+func (w walker) unite(t *table, ids, places int) error {
+	if ids == len(t.ids) || places == len(t.places) {
+		return nil
+	}
+	var all []int32
+	nth := map[int][]int32{}
+	for _, p := range t.places[places:] {
+		all = append(all, p.image)
+		if p.nth >= 0 {
+			nth[p.nth] = append(nth[p.nth], p.image)
+		}
+	}
+	all = distinct(all)
+	for n, own := range nth {
+		nth[n] = distinct(own)
+	}
+	for _, id := range t.ids[ids:] {
+		own := nth[id.nth]
+		if len(own) == 0 {
+			own = all
+		}
+		if err := id.column.placeHit(w, id.hit, own); err != nil {
+			return err
+		}
+	}
+	t.ids = t.ids[:ids]
+	if t.keyed == 0 {
+		t.places = t.places[:places]
+	}
+	return nil
+}
+
+// members is value for the members of an object. All of them are in its row, whatever lists are among them.
 func (w walker) members(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
+	ids, places := len(t.ids), len(t.places)
 	for err == nil && d.More() {
 		var token json.Token
 		token, err = d.Token()
 		key, _ := token.(string)
-		w.scanValue(t, t.column(path+"{}"), t.rows, key)
+		ids, places := len(t.ids), len(t.places)
+		err = cmp.Or(err, w.scanMember(t, t.column(path+"{}"), key, key))
+		keyed := len(t.ids) > ids // what is in the value is of that post
+		if keyed {
+			t.keyed++
+		}
 		if err == nil {
 			_, err = w.value(t, d, strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], "."), level+1, listed)
 		}
+		if keyed {
+			t.keyed--
+			err = cmp.Or(err, w.unite(t, ids, places))
+		}
 	}
 	_, end := d.Token()
-	return cmp.Or(err, end)
+	return cmp.Or(err, end, w.unite(t, ids, places))
 }
 
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
@@ -616,12 +693,20 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
 	const fewBytes = 128 // no image is shorter
 	var raw []byte
+	row := t.row
 	for n := 0; err == nil && d.More(); n++ {
 		if n > 0 && !listed {
 			t.rows++
+			t.row = t.rows
 		}
+		ids, places := len(t.ids), len(t.places)
 		var token json.Token
 		token, err = w.value(t, d, path+"[]", level+1, true)
+		for _, in := range [][]apart{t.ids[ids:], t.places[places:]} {
+			for i := range in {
+				in[i].nth = n
+			}
+		}
 		number, _ := token.(json.Number)
 		digits := strings.TrimSuffix(string(number), ".0")
 		if len(digits) == 0 || len(digits) > len("-128") || len(raw) == maxImage {
@@ -632,8 +717,9 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 			raw = append(raw, byte(n))
 		}
 	}
+	t.row = row
 	if len(raw) >= fewBytes {
-		w.carve(t.at(t.rows, nil).in("spelled bytes"), raw)
+		w.carve(t.at(row, nil).in("spelled bytes"), raw)
 	}
 	_, end := d.Token()
 	return cmp.Or(err, end)
