@@ -90,6 +90,37 @@ func TestRemovalsOutliveState(t *testing.T) {
 	}
 }
 
+// TestRequestOutlivesState: a request for a crosspost that its author had deleted is one, too, for a state.db that is
+// lost or older: the picture that it took from another post stays away. So is a tombstone of the release.
+func TestRequestOutlivesState(t *testing.T) {
+	ran := newWorld(t, numbered(9)...).do("policy flag; serve 5 p03; run").ok()
+	deleted := ran.copied(t).do("post crosspost p03; recheck; run").ok()
+	testkit.Same(t, "rows without the crosspost", "p00 p01 p02 p04 p05 p06 p07 p08", namesOf(deleted.checkSound().rows))
+	const rows = "p00 p01 p02 p04 p06 p07 p08"
+	for _, request := range []string{"purge offline id=p03", "stones removed p03; recheck"} {
+		for _, how := range []string{"lost", "of before", "of the deletion"} {
+			for _, job := range []string{"run", "recheck", "purge offline"} {
+				t.Run(request+", "+how+", "+job, func(t *testing.T) {
+					t.Parallel()
+					w := deleted.copied(t).do(request).ok()
+					testkit.Same(t, "rows after the request", rows, namesOf(w.checkSound().rows))
+					w.stones = nil
+					switch how {
+					case "lost":
+						testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+					case "of before":
+						w.putBack(ran, "state.db")
+					default:
+						w.putBack(deleted, "state.db")
+					}
+					w.do(job + "; run; run").ok()
+					testkit.Same(t, "rows in the end", rows, namesOf(w.checkSound().rows))
+				})
+			}
+		}
+	}
+}
+
 // TestGoneWithoutATombstone: a post that was erased because it was missing, or that waits for a confirmation, is so
 // again once state.db, images and dataset come back from before, also where no job may ask. What was erased is gone.
 func TestGoneWithoutATombstone(t *testing.T) {

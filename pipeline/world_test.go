@@ -157,7 +157,7 @@ func (w *world) load() {
 
 // do does steps, which a semicolon or a line's end separates. What a step is, its first word says:
 //
-//	post WORD ID...      Reddit says of the posts: live, deleted, moderator, copyright, absent, quarantined, unclear
+//	post WORD ID...      Reddit says of the posts: live, deleted, crosspost (as one deleted), moderator, copyright, absent, quarantined, unclear
 //	crosspost ID ID...   the posts are crossposts of the first one, whose images they show
 //	image WORD ROW...    and of images of live posts: a key of oddities or ok
 //	serve WHAT ROW...    the host sends there: a picture as drawn takes it, or a key of answers
@@ -561,6 +561,7 @@ func (p *fakePost) url(id manifest.PostID, i int) string {
 var facts = map[string]policy.Facts{
 	"live":        {HasMedia: true},
 	"deleted":     {HasMedia: true, RemovedBy: "deleted"},
+	"crosspost":   {HasMedia: true, RemovedBy: "deleted", OfParent: true},
 	"moderator":   {HasMedia: true, RemovedBy: "moderator"},
 	"copyright":   {HasMedia: true, RemovedBy: "copyright_takedown"},
 	"quarantined": {HasMedia: true, Quarantine: true},

@@ -300,6 +300,7 @@ type restored struct {
 	gone   *auditlog.Removals // that state.db may lack, nil for none
 	behind []auditlog.Event   // records behind the log that gone is of, too
 	stones []Tombstone        // of these, those that come back into state.db
+	former []Tombstone        // those whose posts have a later one among these
 	copies []LostCopy         // that the log registers, nil for not known
 	again  []auditlog.Event   // what state.db knows of lost records
 }
@@ -465,6 +466,7 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 			w.continueLog(ctx, t, head, log.Checkpoint(), r)
 		}
 		// A removal that only the log still has must not be undone by a backup.
+		t.dropFormer(ctx, r.former)
 		w.addTombstones(ctx, t, r.stones)
 		if r.gone != nil {
 			t.addFormer(ctx, log, r.behind)
@@ -723,9 +725,16 @@ func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64
 	if err != nil {
 		return err
 	}
+	last := map[manifest.PostID]auditlog.Tombstone{} // which says what held by then of all before it
 	for _, t := range r.gone.Tombstones {
-		// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
-		if t.Record >= first {
+		last[t.ID] = t
+	}
+	for _, t := range r.gone.Tombstones {
+		switch {
+		case last[t.ID].Record < first:
+		case t.Record < last[t.ID].Record:
+			r.former = append(r.former, tombstoneOf(t))
+		default: // one that was lifted later, too: which lifts count is for the release to say, and it applies them again
 			r.stones = append(r.stones, tombstoneOf(t))
 		}
 	}

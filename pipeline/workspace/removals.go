@@ -116,6 +116,19 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
 }
 
+// dropFormer deletes tombstones that a log has later ones of. Each record of a tombstone says what held of all before it:
+// to weigh them again could give another answer, such as a crosspost that its author deleted for a request since.
+func (t *tx) dropFormer(ctx context.Context, former []Tombstone) {
+	for _, f := range former {
+		var is Tombstone
+		t.get(ctx, "SELECT state, time, reason FROM tombstone WHERE id = ?", []any{f.ID},
+			&is.State, timestamp{&is.Time}, &is.Reason)
+		if is.State == f.State && is.Time.Equal(f.Time) && auditlog.Word(is.Reason) == f.Reason {
+			t.exec(ctx, "DELETE FROM tombstone WHERE id = ?", f.ID)
+		}
+	}
+}
+
 // leftImages are images that were removed from posts that stay, by the names of their entries, which the manifest does
 // not have.
 type leftImages map[string]leftImage
