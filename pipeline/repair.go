@@ -148,6 +148,96 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 	return nil
 }
 
+// unpackUnknown writes image files again of which neither a row nor the file is there, as where state.db was lost or is
+// an older one and the file is lost, too: from rows of the dataset that have what the log says was fetched. restoreLoose
+// takes them back.
+func (r *run) unpackUnknown(ctx context.Context) error {
+	unsure, err := r.Workspace.ExportUnsure(ctx)
+	if err != nil || !unsure {
+		return err
+	}
+	a, err := r.Workspace.Astray(ctx)
+	if err != nil || state.TooManyMissing(len(a.Missing), a.Images) && !r.confirmsRemovals() { // repair says so
+		return err
+	}
+	files, err := state.Shards(ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
+	unknown, err := r.unknownRows(ctx, a, files)
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	fetched, err := r.fetched(ctx, unknown)
+	if errors.As(err, new(*auditlog.Broken)) {
+		return nil // the end of the job says that the log is damaged
+	}
+	if err != nil {
+		return err
+	}
+	wanted := map[string]manifest.Key{}
+	for k := range fetched {
+		wanted[k.String()] = k
+	}
+	n := 0
+	var failed error
+	for _, f := range files {
+		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
+			info, fault := picture.Inspect(body, policy.WidestImages().Limits())
+			if fault != nil || state.SHA256(body) != fetched[k].SHA256 {
+				return nil
+			}
+			n++
+			failed = r.Workspace.PutLoose(ctx, k, info.Format, body)
+			return failed
+		})
+		if failed != nil || err != nil && ctx.Err() != nil { // a damaged file of the dataset costs its own rows alone
+			return err
+		}
+	}
+	if n > 0 {
+		r.Log.Warn("stored images were missing", "images", len(fetched), "put back from the dataset", n)
+	}
+	return nil
+}
+
+// unknownRows are the rows of the dataset's files of whose images there is neither a row nor a file, as fetched wants
+// them. Those of posts that are gone are not in it.
+func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []workspace.File) (map[manifest.Key]bool,
+	error) {
+	rows := map[string]bool{}
+	for _, f := range files {
+		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, rows); err != nil && ctx.Err() != nil {
+			return nil, err // of a damaged file nothing can be put back
+		}
+	}
+	for _, l := range a.Loose {
+		delete(rows, l.Key.String())
+	}
+	missing := map[manifest.Key]bool{}
+	for _, k := range a.Missing {
+		missing[k] = true
+	}
+	unknown := map[manifest.Key]bool{}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		row := rec.Key.String()
+		gone := r.stones.Has(rec.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
+		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
+			unknown[rec.Key] = true
+		}
+		delete(rows, row)
+	}
+	for row := range rows {
+		if k, err := manifest.ParseKey(row); err == nil && !r.loads && !r.stones.Has(k.ID) {
+			unknown[k] = false
+		}
+	}
+	return unknown, nil
+}
+
 // fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since. The
 // error is *auditlog.Broken where the log is damaged.
 func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[manifest.Key]auditlog.Event, error) {
@@ -318,25 +408,34 @@ func (r *run) findInDataset(ctx context.Context, keys []manifest.Key,
 			wanted[k.String()] = k
 		}
 	}
-	has := func(row string) bool { _, ok := wanted[row]; return ok }
 	for _, f := range d.files {
-		ids := map[string]bool{}
-		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, ids); err != nil {
+		if err := r.findInFile(ctx, f.Name, wanted, found); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(ids)), has) {
+	}
+	return nil
+}
+
+// findInFile is findInDataset in one file, for rows by their names.
+func (r *run) findInFile(ctx context.Context, name string, wanted map[string]manifest.Key,
+	found func(k manifest.Key, body []byte) error) error {
+	has := func(row string) bool { _, ok := wanted[row]; return ok }
+	ids := map[string]bool{}
+	if _, err := state.ReadRows(ctx, r.Workspace, name, ids); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(ids)), has) {
+		return nil
+	}
+	for row, err := range state.RowsOf(ctx, r.Workspace, name) {
+		if err != nil {
+			return err
+		}
+		if !has(row.ID) {
 			continue
 		}
-		for row, err := range state.RowsOf(ctx, r.Workspace, f.Name) {
-			if err != nil {
-				return err
-			}
-			if !has(row.ID) {
-				continue
-			}
-			if err := found(wanted[row.ID], row.Image); err != nil {
-				return err
-			}
+		if err := found(wanted[row.ID], row.Image); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -406,3 +406,40 @@ func TestSummaryNamesWhatWasLost(t *testing.T) {
 		testkit.Same(t, job, []string{"dataset/data/" + filepath.Base(files[0])}, gone)
 	}
 }
+
+// TestLostImageOfALostState: an image whose file is lost with state.db, or since an older one, comes back from the
+// dataset, which has its last copy, whatever its host answers; but for one that was removed since.
+func TestLostImageOfALostState(t *testing.T) {
+	older := newWorld(t, append(numbered(9), "g*2")...).do("serve 404 p03 g/1 p05; run").ok()
+	ran := older.copied(t).do("serve 3 p03; serve 10 g/1; serve 5 p05; run retry=http_404").ok()
+	all := namesOf(ran.checkSound().rows)
+	for _, c := range []struct{ state, jobs, rows string }{
+		{"", "run", all},
+		{"", "recheck; run", all},
+		{"", "purge offline; recheck; run", all},
+		{"", "post deleted p05; recheck; run", strings.Replace(all, " p05", "", 1)},
+		{"older", "purge offline; run", all},
+		{"older", "recheck; run", all},
+		{"older", "post deleted p05; recheck; run", strings.Replace(all, " p05", "", 1)},
+	} {
+		for _, lost := range [][]string{{"p03"}, {"p03", "g/1", "p05"}} {
+			t.Run(fmt.Sprint(c.state, " ", c.jobs, " ", lost), func(t *testing.T) {
+				t.Parallel()
+				w := ran.copied(t).do("serve 404 p03 g/1 p05")
+				testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+				if c.state != "" {
+					w.putBack(older, "state.db")
+				}
+				for _, row := range lost {
+					matches, err := filepath.Glob(filepath.Join(w.dir, "ws", "images", "*",
+						strings.ReplaceAll(row, "/", "-")+".*"))
+					testkit.OK(t, err)
+					testkit.Same(t, "files of "+row, 1, len(matches))
+					testkit.OK(t, os.Remove(matches[0]))
+				}
+				w.do(c.jobs).ok()
+				testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))
+			})
+		}
+	}
+}

@@ -881,9 +881,21 @@ func (w *Workspace) PutBack(ctx context.Context, k manifest.Key, body []byte) (e
 	if err != nil {
 		return err
 	}
-	_, err = WriteFile(ctx, w.files, w.ImageName(k, formats[0]), "", func(f io.Writer) error {
-		_,
-			err := f.Write(body)
+	return w.writeImage(ctx, w.ImageName(k, formats[0]), body)
+}
+
+// PutLoose writes the file of an image of which there is no row: Sweep gives it to mend.
+func (w *Workspace) PutLoose(ctx context.Context, k manifest.Key, format string, body []byte) (err error) {
+	defer wrap(&err, "put back the image of %s", k)
+	post := w.post(k.ID)
+	post.Lock()
+	defer post.Unlock()
+	return w.writeImage(ctx, w.ImageName(k, format), body)
+}
+
+func (w *Workspace) writeImage(ctx context.Context, name string, body []byte) error {
+	_, err := WriteFile(ctx, w.files, name, "", func(f io.Writer) error {
+		_, err := f.Write(body)
 		return err
 	}, nil)
 	return err

@@ -116,7 +116,7 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
 }
 
-// dropFormer deletes tombstones that a log has later ones of. Each record of a tombstone says what held of all before it:
+// dropFormer deletes tombstones of which a log has later ones. Each record of a tombstone says what held of all before:
 // to weigh them again could give another answer, such as a crosspost that its author deleted for a request since.
 func (t *tx) dropFormer(ctx context.Context, former []Tombstone) {
 	for _, f := range former {
