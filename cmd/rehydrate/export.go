@@ -124,6 +124,9 @@ func (c *command) export(ctx context.Context, path string, f exportFlags) error 
 func exportProblem(err error) error {
 	var not *copies.NotExportable
 	switch {
+	case errors.As(err, &not) && not.Waits:
+		return &problem{err: err, code: exitRetry, hint: "settle what is held back first: if it is really gone, " +
+			"rehydrate recheck RELEASE --confirm-removals; if not, rehydrate recheck RELEASE again later"}
 	case errors.As(err, &not):
 		return &problem{err: err, code: exitRetry,
 			hint: "update the dataset first: rehydrate run RELEASE; then export again"}

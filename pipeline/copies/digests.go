@@ -34,7 +34,7 @@ func WriteDigests(ctx context.Context, c Config, w io.Writer) (wrote DigestsWrit
 		return wrote, err
 	}
 	if b.ReleaseDigest != rel.Digest || b.ManifestDigest != rel.ManifestDigest {
-		return wrote, &NotExportable{[]string{otherVersion}} // its labels may be numbered otherwise
+		return wrote, &NotExportable{Why: []string{otherVersion}} // its labels may be numbered otherwise
 	}
 	stones, err := state.Stones(ctx, ws, rel, c.Tombstones, c.Policy, c.Now())
 	if err != nil {

@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,11 +45,17 @@ type Config struct {
 func Formats() []string { return []string{"parquet", "webdataset", "folder"} }
 
 // A NotExportable says why the dataset may not be handed out as it is.
-type NotExportable struct{ Why []string }
+type NotExportable struct {
+	Why   []string
+	Waits bool // rows go or stay with posts that are held back: no run lets them out before these are settled
+}
 
 func (e *NotExportable) Error() string {
 	return "the dataset may not be handed out: " + strings.Join(e.Why, ", and ")
 }
+
+// ofAnother says that rows go with another post than their own, as where that is taken down.
+const ofAnother = "show the picture of a post that is gone or held back, and go or stay with that post"
 
 // otherVersion says that the workspace has another version of the release than the one that was named.
 const otherVersion = "it is of another version of the release"
@@ -172,7 +179,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 		case res.Reason == state.ReasonStricter:
 			why[state.WhyStricter]++
 		case res.Reason == policy.SameAsRemoved:
-			why["show the picture of a post that is gone or held back, and go or stay with that post"]++
+			why[ofAnother]++
 		case res.Outcome == manifest.Refused:
 			why["are of posts that the policy does not allow"]++
 		case manifest.PostState(res.Outcome).Gone():
@@ -202,10 +209,11 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	for _, what := range slices.Sorted(maps.Keys(why)) {
 		all = append(all, fmt.Sprintf("%d of its rows %s", why[what], what))
 	}
-	if len(all) > 0 {
-		return &NotExportable{all}
+	if len(all) == 0 {
+		return nil
 	}
-	return nil
+	waiting, err := state.Withheld(ctx, e.Workspace)
+	return cmp.Or(err, error(&NotExportable{Why: all, Waits: why[ofAnother] > 0 && !waiting.Empty()}))
 }
 
 // exporting is one copy that is being made, first below a temporary name.
