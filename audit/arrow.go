@@ -70,6 +70,7 @@ func (w walker) arrow(p place, kind string, all *io.SectionReader) error {
 type arrowTable struct {
 	*table
 	reached map[arrow.ArrayData][]bool // the values that rows have, of each array that is looked at
+	element                            // of lists of a row, which is being looked at
 	kept    map[string]arrowDictionary // by where they are in the schema: the next batch may use them, too
 }
 
@@ -410,7 +411,10 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 		return w.arrowValue(t, name, a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
 	case array.ListLike:
 		from, to := a.ValueOffsets(i)
+		around := t.element
+		defer func() { t.element = around }()
 		for at := from; at < to; at++ {
+			t.element = element{1, int32(at - from), int32(to - from)}
 			if err := w.arrowValue(t, name+"[]", a.ListValues(), int(at)); err != nil {
 				return err
 			}
@@ -429,7 +433,11 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 		return err
 	}
 	t.reach(values, i)
-	w.scanValue(t.table, t.column(name), t.rows, value)
+	c := t.column(name)
+	if c.in = t.element; c.in.list > 0 {
+		c.in.list = c.number
+	}
+	w.scanValue(t.table, c, t.rows, value)
 	return nil
 }
 

@@ -182,6 +182,19 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 		{`{"id":["LIVE2","LIVE1"],"tags":["a","b","c"],"image":[0,1]}`, false},
 		{`{"a":[{"id":"LIVE1","image":1},{"id":"LIVE2","image":0}],"b":[{"id":"LIVE1","image":2}]}`, false},
 		{`{"a":[{"id":"LIVE1","image":1},{"id":"LIVE2","image":0}],"b":[{"id":"LIVE1","image":0}]}`, true},
+		// What is beside another id of the list, or of a list of other things, is not the place of this one.
+		{`{"data":[{"id":"LIVE1","image":null},{"id":"1other","image":1}]}`, true},
+		{`{"data":[{"id":"LIVE1"},{"id":"LIVE2","image":1}]}`, true},
+		{`{"data":[{"id":"LIVE1","image":1},{"id":"1other","image":0}]}`, false},
+		{`{"id":["LIVE1","LIVE2"],"image":[null,1]}`, true},
+		{`{"id":["1other","LIVE1"],"image":[0,1]}`, false},
+		{`{"posts":[{"id":"LIVE1"},{"id":"LIVE2"}],"settings":{"image":1}}`, true},
+		{`{"posts":[{"id":"LIVE1"},{"id":"LIVE2"}],"of":[{"image":1},{"image":2},{"image":3}]}`, true},
+		{`{"LIVE2":[{"id":"LIVE2","image":1},{"id":"LIVE1"}]}`, true},
+		{`{"id":"LIVE1","image":"1.0"}`, false},
+		{`{"id":"LIVE1","image":[` + strings.Repeat("7,", 40) + `7]}`, true}, // a picture
+		{table(posts{[]string{"1other", live1}, []int32{0, 1}}), false},
+		{table(posts{[]string{"1other", live1}, []int32{1, 0}}), true},
 		{table(posts{[]string{live2, live1}, []int32{1, 0}}), true},
 		{table(posts{[]string{live2, live1}, []int32{0, 1}}), false},
 		{table(posts{[]string{live1}, []int32{1, 2, 0}}), true},
@@ -213,9 +226,9 @@ func TestPlacesOfManyIDs(t *testing.T) {
 		var ids, places strings.Builder
 		for i := range 20_000 {
 			fmt.Fprintf(&ids, "%q,", live1)
-			fmt.Fprintf(&places, `{"image":%d},`, i%c.places)
+			fmt.Fprintf(&places, `"k%d":{"image":%d},`, i, i%c.places)
 		}
-		text := fmt.Sprintf(`{"a":[{"id":[%s""]},[%s{}]]}`, ids.String(), places.String())
+		text := fmt.Sprintf(`{"id":[%s""],%s"k":{}}`, ids.String(), places.String())
 		err := w.json(place{src: &source{where: "f"}, path: "f"}, strings.NewReader(text))
 		testkit.Same(t, fmt.Sprintf("%d places", c.places), true, errors.Is(err, c.want))
 	}

@@ -166,6 +166,7 @@ func (w walker) lost(p place, err error) {
 // A column is a column of a table: of a Parquet, a CSV, a database, or a key of JSON.
 type column struct {
 	name    string
+	number  int32                 // of the table's columns, from 1
 	ids     bool                  // its name says that it holds post ids
 	asked   bool                  // the auditor says so
 	phash   bool                  // its name, or the auditor, says that it holds perceptual hashes
@@ -180,7 +181,9 @@ type column struct {
 	reddit  bool                  // its name says that its ids are Reddit's
 	place   bool                  // its name says that it has the places of images in their galleries
 	places  []imageAt             // those above 0, and of a list all
-	also    []hit                 // of hits whose rows have several places, those of all but the first
+	apart   bool                  // of JSON, whose objects say which places belong to which ids
+	in      element               // of the value that is being looked at
+	also    []hit                 // of hits that name several images, those of all but the first
 	whole   int                   // values that are whole numbers
 	damaged values                // that a spreadsheet may have made of ids: 12e45 is a number to it
 	base36  values                // digits that are the id of a removed post in base 36, as databases keep ids
@@ -210,13 +213,14 @@ var (
 
 // An imageAt is the place of a row's image in its gallery.
 type imageAt struct {
-	row   int64
-	image int32
+	row int64
+	apartPlace
 }
 
 // A hit is a value of a column that is the id of a known post.
 type hit struct {
 	row   int64
+	in    element // of its row
 	post  *evidence
 	image int32
 	text  bool // not a number
@@ -243,13 +247,15 @@ type table struct {
 	rows     int64 // where there are some, an id that is not known is one of another release
 	beside   int64 // values that no row has
 
-	// Of JSON:
-	values int64   // outermost ones
-	lines  []line  // those whose number is not that of their first row, but for what the one before is apart already
-	row    int64   // of what is being read
-	ids    []apart // of posts, for which no place of an image was found yet
-	places []apart // of images, for which no id was found yet
-	keyed  int     // how many of the objects around have a key that is an id
+	json   bool         // all that follows is of JSON alone
+	values int64        // outermost ones
+	lines  []line       // those whose number is not that of their first row, but for what the one before is apart already
+	row    int64        // of what is being read
+	ids    []apartID    // for which no place of an image was found yet
+	places []apartPlace // for which no id was found yet
+	ended  int32        // how many lists had some
+	keyed  int          // how many of the objects around have a key that is an id
+	other  bool         // the object has the id of a post that is not known
 }
 
 func newTable(p place) *table {
@@ -272,7 +278,7 @@ func (t *table) column(name string) *column {
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
-		c = &column{name: name, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
 		t.hasID, t.hasPHash = t.hasID || c.asked, t.hasPHash || asked(says.PHash)
 		c.place = slices.Contains(manifest.FieldImage.Names(), last)
 		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")
@@ -310,9 +316,9 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	if number || asWhole.MatchString(text) {
 		c.whole++
 	}
-	if c.place {
-		if n, ok := manifest.ParseImage(text); ok && (n > 0 || strings.Contains(c.name, "[]")) {
-			c.places = append(c.places, imageAt{row, int32(n)})
+	if c.place && !c.apart {
+		if n, ok := manifest.ParseImage(text); ok && (n > 0 || c.in.list > 0) {
+			c.places = append(c.places, imageAt{row, apartPlace{image: int32(n), element: c.in}})
 		}
 	}
 	e := w.posts[key.ID]
@@ -343,7 +349,7 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 		}
 	case w.charge(hitCost) != nil: // who reads the table ends it
 	default:
-		h := hit{row: row, post: e, image: int32(key.Image), text: !number, named: named}
+		h := hit{row: row, in: c.in, post: e, image: int32(key.Image), text: !number, named: named}
 		longer := !named && len(strings.TrimSpace(text)) > len(h.entry())
 		h.shape = named || longer
 		h.clear = telling(key.ID) && !number || longer && !isAnyPath.MatchString(text)
@@ -404,63 +410,6 @@ func (a *audit) sees(p place, e *evidence) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.named[e] = a.named[e] || !p.lists() && !p.src.ofRelease() && p.src.recorded == ""
-}
-
-// placeImages gives the ids of a table the places of images that its rows have, as a manifest has them. JSON has given
-// them already.
-func (t *table) placeImages(w walker) error {
-	at := slices.IndexFunc(t.order, func(c *column) bool { return len(c.places) > 0 })
-	if at < 0 || t.values > 0 {
-		return nil
-	}
-	images := map[int64][]int32{}
-	for _, p := range t.order[at].places {
-		images[p.row] = append(images[p.row], p.image)
-	}
-	for _, c := range t.order {
-		for i := 0; i < len(c.hits); {
-			row, end := c.hits[i].row, i+1
-			for end < len(c.hits) && c.hits[end].row == row {
-				end++
-			}
-			places := images[row]
-			all := distinct(places)
-			for n := i; n < end; n++ {
-				own := all
-				if end-i == len(places) { // a list of records
-					own = places[n-i : n-i+1]
-				}
-				if err := c.placeHit(w, n, own); err != nil {
-					return err
-				}
-			}
-			i = end
-		}
-	}
-	return nil
-}
-
-// wantsPlace reports whether a hit names a post, whose images something else tells apart.
-func (c *column) wantsPlace(h hit) bool { return h.image == 0 && (c.ids || h.clear && !h.named) }
-
-func distinct(places []int32) []int32 { return slices.Compact(slices.Sorted(slices.Values(places))) }
-
-// placeHit has a hit name the images at these different places. Which of them its row has may not be known: then it
-// names all.
-func (c *column) placeHit(w walker, at int, places []int32) error {
-	if len(places) == 0 || !c.wantsPlace(c.hits[at]) {
-		return nil
-	}
-	c.hits[at].image = places[0]
-	for _, place := range places[1:] {
-		if err := w.charge(hitCost); err != nil {
-			return err
-		}
-		h := c.hits[at]
-		h.image = place
-		c.also = append(c.also, h)
-	}
-	return nil
 }
 
 // ofSeveral reports whether a post has several images, or had when the first one was removed from it for a reason. The

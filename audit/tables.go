@@ -152,8 +152,11 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				w.lost(p, err)
 				break
 			}
-			for _, v := range values {
+			for nth, v := range values {
 				data := scan.Data(v)
+				if strings.Contains(c.name, "[]") {
+					c.in = element{c.number, int32(nth), int32(len(values))}
+				}
 				err = w.charge(costOf(data))
 				if err != nil {
 					break
@@ -166,7 +169,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 			}
 			row++
 		}
-		t.rows = max(t.rows, row)
+		t.rows, c.in = max(t.rows, row), element{}
 		w.lost(p, w.unusedValues(t, c, file.Unused(column)))
 	}
 	w.words(p.in("names of columns"), strings.Join(names, "\n"))
@@ -508,9 +511,10 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	// A float64 would round large numbers, and ids in base 36 are large.
 	d.UseNumber()
 	t := newTable(p)
+	t.json = true
 	for ; err == nil && d.More(); t.rows++ {
 		t.beginLine()
-		t.row, t.ids, t.places = t.rows, t.ids[:0], t.places[:0]
+		t.row, t.ids, t.places, t.ended = t.rows, t.ids[:0], t.places[:0], 0
 		_, err = w.value(t, d, "", 0, false)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
@@ -598,73 +602,10 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	return token, err
 }
 
-// apart is an id in JSON, or the place of an image.
-type apart struct {
-	column *column // of an id,
-	hit    int     // and which of its hits that is
-	image  int32
-	nth    int // element of the list that it came from; -1 for none
-}
-
-// scanMember is scanValue, and notes ids and places until their objects end.
-func (w walker) scanMember(t *table, c *column, text string, value any) error {
-	known := len(c.hits)
-	w.scanValue(t, c, t.row, value)
-	for n := known; n < len(c.hits); n++ {
-		if c.wantsPlace(c.hits[n]) {
-			t.ids = append(t.ids, apart{column: c, hit: n, nth: -1})
-		}
-	}
-	if !c.place {
-		return nil
-	}
-	if n, ok := manifest.ParseImage(text); ok {
-		t.places = append(t.places, apart{image: int32(n), nth: -1})
-		if len(t.places) > manyPlaces {
-			return w.charge(valueCost)
-		}
-	}
-	return nil
-}
-
-const manyPlaces = 1 << 16 // of which no id was found yet
-
-// unite gives the ids of an object that ends the places of images in it. What it can't give stays for the object around
-// it. Two lists belong together by what is the nth of each.
-func (w walker) unite(t *table, ids, places int) error {
-	if ids == len(t.ids) || places == len(t.places) {
-		return nil
-	}
-	var all []int32
-	nth := map[int][]int32{}
-	for _, p := range t.places[places:] {
-		all = append(all, p.image)
-		if p.nth >= 0 {
-			nth[p.nth] = append(nth[p.nth], p.image)
-		}
-	}
-	all = distinct(all)
-	for n, own := range nth {
-		nth[n] = distinct(own)
-	}
-	for _, id := range t.ids[ids:] {
-		own := nth[id.nth]
-		if len(own) == 0 {
-			own = all
-		}
-		if err := id.column.placeHit(w, id.hit, own); err != nil {
-			return err
-		}
-	}
-	t.ids = t.ids[:ids]
-	if t.keyed == 0 {
-		t.places = t.places[:places]
-	}
-	return nil
-}
-
 // members is value for the members of an object. All of them are in its row, whatever lists are among them.
 func (w walker) members(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
+	around := t.other
+	t.other = false
 	ids, places := len(t.ids), len(t.places)
 	for err == nil && d.More() {
 		var token json.Token
@@ -674,6 +615,7 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		err = cmp.Or(err, w.scanMember(t, t.column(path+"{}"), key, key))
 		keyed := len(t.ids) > ids // what is in the value is of that post
 		if keyed {
+			t.ids[ids].key = true
 			t.keyed++
 		}
 		if err == nil {
@@ -681,11 +623,13 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		}
 		if keyed {
 			t.keyed--
-			err = cmp.Or(err, w.unite(t, ids, places))
+			err = cmp.Or(err, w.unite(t, ids, places, false))
 		}
 	}
 	_, end := d.Token()
-	return cmp.Or(err, end, w.unite(t, ids, places))
+	other := t.other
+	t.other = around
+	return cmp.Or(err, end, w.unite(t, ids, places, other))
 }
 
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
@@ -693,8 +637,8 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
 	const fewBytes = 128 // no image is shorter
 	var raw []byte
-	row := t.row
-	for n := 0; err == nil && d.More(); n++ {
+	row, ids, places, n := t.row, len(t.ids), len(t.places), 0
+	for ; err == nil && d.More(); n++ {
 		if n > 0 && !listed {
 			t.rows++
 			t.row = t.rows
@@ -702,11 +646,7 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		ids, places := len(t.ids), len(t.places)
 		var token json.Token
 		token, err = w.value(t, d, path+"[]", level+1, true)
-		for _, in := range [][]apart{t.ids[ids:], t.places[places:]} {
-			for i := range in {
-				in[i].nth = n
-			}
-		}
+		t.elementEnds(ids, places, n)
 		number, _ := token.(json.Number)
 		digits := strings.TrimSuffix(string(number), ".0")
 		if len(digits) == 0 || len(digits) > len("-128") || len(raw) == maxImage {
@@ -718,6 +658,7 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		}
 	}
 	t.row = row
+	t.listEnds(ids, places, n)
 	if len(raw) >= fewBytes {
 		w.carve(t.at(row, nil).in("spelled bytes"), raw)
 	}

@@ -1,0 +1,242 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"rehydrate/manifest"
+)
+
+// A table says which image of a post a row is about by the place of the image in its gallery, as a manifest does. In a
+// flat row id and place stand beside each other. JSON, and the nested columns of Parquet and Arrow, have objects and
+// lists: this says which of their places belong to which ids. In doubt an id names all images that it may mean: none
+// that must be gone is overlooked.
+
+// An element says from which list in its row or object a value comes, 0 for none, as which of its elements.
+type element struct{ list, nth, of int32 }
+
+type (
+	// An apartID is an id that has no place yet: a hit of a column.
+	apartID struct {
+		column *column
+		hit    int32
+		key    bool // of an object, whose value is about it
+		element
+	}
+	// An apartPlace is the place of an image that has no id yet; taken is one that only keys can still have.
+	apartPlace struct {
+		image int32
+		taken bool
+		element
+	}
+)
+
+// mostImages is how many images Reddit allows in a gallery: a longer list of numbers beside an id is a picture.
+const mostImages = 20
+
+// wantsPlace reports whether a hit names a post, whose images something else tells apart.
+func (c *column) wantsPlace(h hit) bool { return h.image == 0 && (c.ids || h.clear && !h.named) }
+
+// match gives ids the places that belong to them. Two lists of the same length belong together element by element, and
+// of one list only what is of the same element does.
+func (w walker) match(ids []apartID, places []apartPlace) error {
+	var runs []placesOfList
+	for len(places) > 0 {
+		n := 1
+		for n < len(places) && places[n].list == places[0].list {
+			n++
+		}
+		runs = append(runs, placesOfList{places: places[:n]})
+		places = places[n:]
+	}
+	for _, id := range ids {
+		var own []int32
+		doubt := false // whether it is about the first image all the same
+		for i := range runs {
+			r := &runs[i]
+			list := r.places[0].element
+			switch {
+			case list.list > 0 && id.list > 0 && (list.list == id.list || list.of == id.of):
+				own = append(own, r.at(id)...)
+			case list.of > mostImages:
+			default:
+				all := r.all(id)
+				own = append(own, all...)
+				doubt = doubt || id.list > 0 && len(all) > 0 && (id.of > 1 || list.list == 0)
+			}
+			if err := w.charge(valueCost * int64(1+len(own))); err != nil {
+				return err
+			}
+		}
+		if doubt {
+			own = append(own, 0)
+		}
+		if err := id.column.placeHit(w, int(id.hit), distinct(own)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placesOfList are places that came from one list, in its order, or from none.
+type placesOfList struct {
+	places   []apartPlace
+	distinct []int32 // all, once they were asked for
+	untaken  []int32
+}
+
+// at are the places of the element from which an id comes.
+func (r *placesOfList) at(id apartID) (own []int32) {
+	n, _ := slices.BinarySearchFunc(r.places, id.nth, func(p apartPlace, nth int32) int { return cmp.Compare(p.nth, nth) })
+	for ; n < len(r.places) && r.places[n].nth == id.nth; n++ {
+		if id.key || !r.places[n].taken {
+			own = append(own, r.places[n].image)
+		}
+	}
+	return own
+}
+
+// all are all places that an id can have.
+func (r *placesOfList) all(id apartID) []int32 {
+	if r.distinct == nil {
+		for _, p := range r.places {
+			r.distinct = append(r.distinct, p.image)
+			if !p.taken {
+				r.untaken = append(r.untaken, p.image)
+			}
+		}
+		r.distinct, r.untaken = distinct(r.distinct), distinct(r.untaken)
+	}
+	if id.key {
+		return r.distinct
+	}
+	return r.untaken
+}
+
+func distinct(places []int32) []int32 {
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// placeHit has a hit name the images at these different places.
+func (c *column) placeHit(w walker, at int, places []int32) error {
+	if len(places) == 0 || !c.wantsPlace(c.hits[at]) {
+		return nil
+	}
+	c.hits[at].image = places[0]
+	for _, place := range places[1:] {
+		if err := w.charge(hitCost); err != nil {
+			return err
+		}
+		h := c.hits[at]
+		h.image = place
+		c.also = append(c.also, h)
+	}
+	return nil
+}
+
+// placeImages gives the ids of a table the places in their rows. JSON has given them when its objects ended.
+func (t *table) placeImages(w walker) error {
+	at := slices.IndexFunc(t.order, func(c *column) bool { return len(c.places) > 0 })
+	if at < 0 {
+		return nil
+	}
+	for _, c := range t.order {
+		all := t.order[at].places
+		for i := 0; i < len(c.hits); {
+			row := c.hits[i].row
+			var ids []apartID
+			for ; i < len(c.hits) && c.hits[i].row == row; i++ {
+				ids = append(ids, apartID{column: c, hit: int32(i), element: c.hits[i].in})
+			}
+			var places []apartPlace
+			for len(all) > 0 && all[0].row <= row {
+				if all[0].row == row {
+					places = append(places, all[0].apartPlace)
+				}
+				all = all[1:]
+			}
+			if err := w.match(ids, places); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scanMember is scanValue for a value of JSON, of which ids and places are noted until their object ends.
+func (w walker) scanMember(t *table, c *column, text string, value any) error {
+	hits, telling := len(c.hits), c.telling
+	w.scanValue(t, c, t.row, value)
+	for n := hits; n < len(c.hits); n++ {
+		if c.wantsPlace(c.hits[n]) {
+			t.ids = append(t.ids, apartID{column: c, hit: int32(n)})
+		}
+	}
+	t.other = t.other || c.ids && c.telling > telling
+	if !c.place {
+		return nil
+	}
+	n, ok := manifest.ParseImage(strings.TrimSuffix(text, ".0"))
+	if !ok {
+		return nil
+	}
+	t.places = append(t.places, apartPlace{image: int32(n)})
+	if len(t.places) > manyPlaces {
+		return w.charge(placeCost)
+	}
+	return nil
+}
+
+const (
+	manyPlaces = 1 << 16 // without an id
+	placeCost  = 64      // of each more
+)
+
+// unite gives the ids of an object that ends the places in it: those behind the first so many. What has no counterpart
+// stays for the object around it, but for places of a post that is not known.
+func (w walker) unite(t *table, ids, places int, other bool) error {
+	switch {
+	case len(t.ids) == ids && other:
+		t.places = t.places[:places]
+		return nil
+	case len(t.ids) == ids || len(t.places) == places:
+		return nil
+	}
+	if err := w.match(t.ids[ids:], t.places[places:]); err != nil {
+		return err
+	}
+	t.ids = t.ids[:ids]
+	if t.keyed == 0 {
+		t.places = t.places[:places]
+	}
+	for i := range t.places[places:] {
+		t.places[places:][i].taken = true
+	}
+	return w.charge(valueCost * int64(len(t.places)-places))
+}
+
+// elementEnds notes of what the nth element of a list left that it is from there.
+func (t *table) elementEnds(ids, places, nth int) {
+	for i := range t.ids[ids:] {
+		t.ids[ids:][i].nth = int32(nth)
+	}
+	for i := range t.places[places:] {
+		t.places[places:][i].nth = int32(nth)
+	}
+}
+
+// listEnds notes of what a list of so many elements left that it is from there.
+func (t *table) listEnds(ids, places, of int) {
+	if len(t.ids) == ids && len(t.places) == places {
+		return
+	}
+	t.ended++
+	for i := range t.ids[ids:] {
+		t.ids[ids:][i].list, t.ids[ids:][i].of = t.ended, int32(of)
+	}
+	for i := range t.places[places:] {
+		t.places[places:][i].list, t.places[places:][i].of = t.ended, int32(of)
+	}
+}
