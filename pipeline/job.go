@@ -210,9 +210,6 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 	}
 	// Content of a tombstoned post can be here when the release's list grew or a backup came
 	// back: Sweep erases it before anything else happens.
-	if err := r.unpackUnknown(ctx); err != nil {
-		return fmt.Errorf("put lost images back: %w", err)
-	}
 	swept, err := r.Workspace.Sweep(ctx, r.repair)
 	if err != nil {
 		return fmt.Errorf("clean up after an earlier run: %w", err)

@@ -1,11 +1,13 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -40,15 +42,25 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.Loose
 	if err := r.restoreLoose(ctx, &a); err != nil {
 		return nil, err
 	}
-	if len(a.Missing) == 0 {
-		return r.later, nil
+	unknown, err := r.findUnknown(ctx, &a)
+	if err != nil || len(a.Missing) == 0 {
+		return r.later, err
 	}
 	if err := r.allowMissing(a); err != nil {
 		return nil, err
 	}
-	back, err := r.restoreFromDataset(ctx, a.Missing...)
+	unpacked, err := r.unpackUnknown(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	left := workspace.Astray{Missing: slices.Clone(a.Missing), Loose: unpacked}
+	if err := r.restoreLoose(ctx, &left); err != nil {
+		return nil, err
+	}
+	back, err := r.restoreFromDataset(ctx, left.Missing...)
 	if err == nil {
-		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", len(back))
+		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset",
+			len(a.Missing)-len(left.Missing)+len(back))
 	}
 	return r.later, err
 }
@@ -112,6 +124,9 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		if err != nil {
 			return err
 		}
+		if back && !missing[l.Key] {
+			a.Images++
+		}
 		if back {
 			a.Missing = slices.DeleteFunc(a.Missing, func(k manifest.Key) bool { return k == l.Key })
 		}
@@ -148,85 +163,71 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 	return nil
 }
 
-// unpackUnknown writes image files again of which neither a row nor the file is there, as where state.db was lost or is
-// an older one and the file is lost, too: from rows of the dataset that have what the log says was fetched. restoreLoose
-// takes them back.
-func (r *run) unpackUnknown(ctx context.Context) error {
+// findUnknown finds images of which neither a row nor the file is there, as where state.db was lost or is an older one
+// and the file is lost, too: rows of the dataset that have what the log says was fetched last. It adds them to those
+// that are missing.
+func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifest.Key]auditlog.Event, error) {
 	unsure, err := r.Workspace.ExportUnsure(ctx)
 	if err != nil || !unsure {
-		return err
-	}
-	a, err := r.Workspace.Astray(ctx)
-	if err != nil || state.TooManyMissing(len(a.Missing), a.Images) && !r.confirmsRemovals() { // repair says so
-		return err
+		return nil, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	unknown, err := r.unknownRows(ctx, a, files)
+	unknown, known, err := r.unknownRows(ctx, *a, files)
 	if err != nil || len(unknown) == 0 {
-		return err
+		return nil, err
 	}
 	fetched, err := r.fetched(ctx, unknown)
 	if errors.As(err, new(*auditlog.Broken)) {
-		return nil // the end of the job says that the log is damaged
+		return nil, nil // the end of the job says that the log is damaged
 	}
-	if err != nil {
-		return err
+	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool { return known[k].After(e.Time) })
+	missing := map[manifest.Key]bool{}
+	for _, k := range a.Missing {
+		missing[k] = true
 	}
-	wanted := map[string]manifest.Key{}
-	for k := range fetched {
-		wanted[k.String()] = k
-	}
-	n := 0
-	var failed error
-	for _, f := range files {
-		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
-			info, fault := picture.Inspect(body, policy.WidestImages().Limits())
-			if fault != nil || state.SHA256(body) != fetched[k].SHA256 {
-				return nil
-			}
-			n++
-			failed = r.Workspace.PutLoose(ctx, k, info.Format, body)
-			return failed
-		})
-		if failed != nil || err != nil && ctx.Err() != nil { // a damaged file of the dataset costs its own rows alone
-			return err
+	byName := func(k, l manifest.Key) int { return cmp.Compare(k.String(), l.String()) }
+	for _, k := range slices.SortedFunc(maps.Keys(fetched), byName) {
+		if !missing[k] {
+			a.Missing = append(a.Missing, k)
+			a.Images++
 		}
 	}
-	if n > 0 {
-		r.Log.Warn("stored images were missing", "images", len(fetched), "put back from the dataset", n)
-	}
-	return nil
+	return fetched, err
 }
 
 // unknownRows are the rows of the dataset's files of whose images there is neither a row nor a file, as fetched wants
-// them. Those of posts that are gone are not in it.
-func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []workspace.File) (map[manifest.Key]bool,
-	error) {
+// them, and when state.db noted trouble of those: it knows more than a log which is older. Rows of posts that are gone
+// are not among them.
+func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []workspace.File) (unknown map[manifest.Key]bool,
+	known map[manifest.Key]time.Time, err error) {
 	rows := map[string]bool{}
 	for _, f := range files {
 		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, rows); err != nil && ctx.Err() != nil {
-			return nil, err // of a damaged file nothing can be put back
+			return nil, nil, err // of a damaged file nothing can be put back
 		}
 	}
-	for _, l := range a.Loose {
+	for _, l := range slices.Concat(a.Loose, r.later) {
 		delete(rows, l.Key.String())
 	}
 	missing := map[manifest.Key]bool{}
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	unknown := map[manifest.Key]bool{}
+	unknown, known = map[manifest.Key]bool{}, map[manifest.Key]time.Time{}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		row := rec.Key.String()
 		gone := r.stones.Has(rec.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
 		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
 			unknown[rec.Key] = true
+			if t := rec.Trouble; t != nil && rec.Image == nil {
+				known[rec.Key] = t.At
+			}
 		}
 		delete(rows, row)
 	}
@@ -235,7 +236,43 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []works
 			unknown[k] = false
 		}
 	}
-	return unknown, nil
+	return unknown, known, nil
+}
+
+// unpackUnknown writes the files of these images again from the dataset, for restoreLoose to take them back.
+func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditlog.Event) (back []workspace.LooseImage,
+	err error) {
+	if len(fetched) == 0 {
+		return nil, nil
+	}
+	files, err := state.Shards(ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]manifest.Key{}
+	for k := range fetched {
+		wanted[k.String()] = k
+	}
+	var failed error
+	for _, f := range files {
+		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
+			if state.SHA256(body) != fetched[k].SHA256 {
+				return nil
+			}
+			info, fault := picture.Inspect(body, policy.WidestImages().Limits())
+			if fault != nil {
+				return nil
+			}
+			var l workspace.LooseImage
+			l, failed = r.Workspace.PutLoose(ctx, k, info.Format, body)
+			back = append(back, l)
+			return failed
+		})
+		if failed != nil || err != nil && ctx.Err() != nil { // a damaged file of the dataset costs its own rows alone
+			return nil, err
+		}
+	}
+	return back, nil
 }
 
 // fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since. The

@@ -695,7 +695,7 @@ func (w *Workspace) Sweep(ctx context.Context,
 	}
 	a, _, err := w.compareFiles(ctx, &s, nil)
 	var stay []LooseImage
-	if err == nil && mend != nil && len(a.Missing)+len(a.Loose) > 0 {
+	if err == nil && mend != nil {
 		stay, err = mend(ctx, a)
 	}
 	if err == nil {
@@ -884,13 +884,14 @@ func (w *Workspace) PutBack(ctx context.Context, k manifest.Key, body []byte) (e
 	return w.writeImage(ctx, w.ImageName(k, formats[0]), body)
 }
 
-// PutLoose writes the file of an image of which there is no row: Sweep gives it to mend.
-func (w *Workspace) PutLoose(ctx context.Context, k manifest.Key, format string, body []byte) (err error) {
+// PutLoose writes the file of an image of which there is no row. TakeBack makes one.
+func (w *Workspace) PutLoose(ctx context.Context, k manifest.Key, format string, body []byte) (l LooseImage, err error) {
 	defer wrap(&err, "put back the image of %s", k)
 	post := w.post(k.ID)
 	post.Lock()
 	defer post.Unlock()
-	return w.writeImage(ctx, w.ImageName(k, format), body)
+	name := w.ImageName(k, format)
+	return LooseImage{k, name, format, int64(len(body))}, w.writeImage(ctx, name, body)
 }
 
 func (w *Workspace) writeImage(ctx context.Context, name string, body []byte) error {
