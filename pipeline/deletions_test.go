@@ -471,7 +471,7 @@ func TestImageThatWentBeforeIsNotRemovedAgain(t *testing.T) {
 	s := w.checkSound()
 	testkit.Same(t, "posts that are held back", 3, s.status.Withheld)
 	testkit.Same(t, "images of theirs that went before", 1, s.status.WithheldWent)
-	for row, detail := range map[string]string{"g": "held back, its image was erased before",
+	for row, detail := range map[string]string{"g": "held back, and no image of it is here",
 		"g/1": "held back, not erased yet"} {
 		testkit.Same(t, "what is said of "+row, detail, s.records[row].Result.Detail)
 	}

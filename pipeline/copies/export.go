@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,8 +53,8 @@ func (e *NotExportable) Error() string {
 	return "the dataset may not be handed out: " + strings.Join(e.Why, ", and ")
 }
 
-// ofAnother says that rows go with another post than their own, as where that is taken down.
-const ofAnother = "show the picture of a post that is gone or held back, and go or stay with that post"
+// showsWithheld says why rows stay here as long as another post is held back.
+const showsWithheld = "show the picture of a post that is held back, and go or stay with that post"
 
 // otherVersion says that the workspace has another version of the release than the one that was named.
 const otherVersion = "it is of another version of the release"
@@ -178,8 +177,10 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 			why["are of posts that Reddit's last answer left out"]++
 		case res.Reason == state.ReasonStricter:
 			why[state.WhyStricter]++
+		case res.Reason == policy.SameAsRemoved && j.ShowsWithheld(rec):
+			why[showsWithheld]++
 		case res.Reason == policy.SameAsRemoved:
-			why[ofAnother]++
+			why["show the picture of a post that is gone"]++
 		case res.Outcome == manifest.Refused:
 			why["are of posts that the policy does not allow"]++
 		case manifest.PostState(res.Outcome).Gone():
@@ -212,8 +213,7 @@ func (e *exporting) readDataset(ctx context.Context) (err error) {
 	if len(all) == 0 {
 		return nil
 	}
-	waiting, err := state.Withheld(ctx, e.Workspace)
-	return cmp.Or(err, error(&NotExportable{Why: all, Waits: why[ofAnother] > 0 && !waiting.Empty()}))
+	return &NotExportable{Why: all, Waits: why[showsWithheld] > 0}
 }
 
 // exporting is one copy that is being made, first below a temporary name.

@@ -86,7 +86,7 @@ func TestWhatMayNotBeHandedOutIsNot(t *testing.T) {
 			s.showsSame("few002", "few001")
 			testkit.OK(s, s.ws.AddTombstones(s.Context(), []workspace.Tombstone{{Reason: "author",
 				Tombstone: manifest.Tombstone{ID: "few001", State: manifest.StateDeleted, Time: now}}}))
-		}, "1 of its rows show the picture of a post that is gone or held back, and go or stay with that post"},
+		}, "1 of its rows show the picture of a post that is gone"},
 		{"a host that is not named any more", func(_ *site, c *Config) {
 			c.Policy.Images.Hosts = c.Policy.Images.Hosts[1:]
 		}, "3 of its rows " + state.WhyStricter},

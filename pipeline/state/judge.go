@@ -185,7 +185,7 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason = manifest.Outcome(p.State), p.Reason
 		switch {
 		case p.Withheld && WentBefore(rec):
-			res.Detail = "held back, its image was erased before"
+			res.Detail = "held back, and no image of it is here"
 		case p.Withheld:
 			res.Detail = withheldDetail
 		}
@@ -285,6 +285,12 @@ func (j Judge) HandedOut(rec workspace.Record) manifest.Result {
 		res.Outcome, res.Reason, res.Detail = manifest.Refused, ReasonStricter, ""
 	}
 	return res
+}
+
+// ShowsWithheld reports whether an image shows the picture of a post that is held back, and of none that is gone.
+func (j Judge) ShowsWithheld(rec workspace.Record) bool {
+	return rec.Image != nil && j.removed.Refuses(j.Policy, rec.ID, *rec.Image) == nil &&
+		j.withheld.Refuses(j.Policy, rec.ID, *rec.Image) != nil
 }
 
 // A Stricter says that rows were let in under another policy, and that the present one may not allow them.

@@ -155,6 +155,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	s := Summary{Release: b.Release, Outcomes: map[manifest.Outcome]int{}, MassRemovalShare: p.Reddit.MassRemovalShare}
 	counts, odd, stay := counting{}, counting{}, counting{}
 	withheld, lost := map[manifest.PostID]bool{}, map[manifest.PostID]bool{}
+	var went []manifest.Key // of those that are withheld
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return Summary{}, err
@@ -187,7 +188,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		if t := rec.Trouble; rec.Post.Withheld {
 			withheld[rec.ID] = true // of a gallery each entry says so
 			if WentBefore(rec) {
-				s.WithheldWent++
+				went = append(went, rec.Key)
 			}
 			s.withhold(rec.Post.GoneAt, now, rec.Post.Unconfirmed)
 		} else if t != nil && t.Withheld() {
@@ -212,6 +213,10 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		}
 	}
 	s.Withheld, s.WithheldImages = len(withheld)+len(lost), len(lost)
+	s.WithheldWent, err = wereHere(ctx, ws, went)
+	if err != nil {
+		return Summary{}, err
+	}
 	s.FilesMissing, err = missingFiles(ctx, ws)
 	if err != nil {
 		return Summary{}, err
@@ -237,6 +242,28 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	}
 	s.Reasons, s.Odd, s.Stay = counts.list(), odd.list(), stay.list()
 	return s, nil
+}
+
+// wereHere counts those of these entries of which an image was stored, and erased.
+func wereHere(ctx context.Context, ws *workspace.Workspace, went []manifest.Key) (n int, err error) {
+	if len(went) == 0 {
+		return 0, nil
+	}
+	var posts []manifest.PostID
+	for _, k := range went {
+		posts = append(posts, k.ID)
+	}
+	former, err := ws.FormerImages(ctx, posts)
+	erased := map[manifest.Key]bool{}
+	for _, f := range former {
+		erased[f.Key] = erased[f.Key] || f.Erased
+	}
+	for _, k := range went {
+		if erased[k] {
+			n++
+		}
+	}
+	return n, err
 }
 
 func (s *Summary) withhold(gone, now time.Time, unconfirmed bool) {

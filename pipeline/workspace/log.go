@@ -300,7 +300,7 @@ type restored struct {
 	gone   *auditlog.Removals // that state.db may lack, nil for none
 	behind []auditlog.Event   // records behind the log that gone is of, too
 	stones []Tombstone        // of these, those that come back into state.db
-	former []Tombstone        // those whose posts have a later one among these
+	former []Tombstone        // those that were not lifted, and whose posts have a later one among these
 	copies []LostCopy         // that the log registers, nil for not known
 	again  []auditlog.Event   // what state.db knows of lost records
 }
@@ -725,16 +725,17 @@ func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64
 	if err != nil {
 		return err
 	}
-	last := map[manifest.PostID]auditlog.Tombstone{} // which says what held by then of all before it
+	last := map[manifest.PostID]auditlog.Tombstone{}
 	for _, t := range r.gone.Tombstones {
 		last[t.ID] = t
 	}
 	for _, t := range r.gone.Tombstones {
 		switch {
 		case last[t.ID].Record < first:
-		case t.Record < last[t.ID].Record:
+		case t.Record < last[t.ID].Record && !t.Undone:
 			r.former = append(r.former, tombstoneOf(t))
-		default: // one that was lifted later, too: which lifts count is for the release to say, and it applies them again
+		case t.Record >= first:
+			// Those that were lifted later, too: which lifts count is for the release to say, and it applies them again.
 			r.stones = append(r.stones, tombstoneOf(t))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/manifest"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/policy"
 )
 
 // What the log has of removals holds, whatever became of state.db: a state.db that is new, older than the log or
@@ -116,14 +117,17 @@ func tombstoneOf(t auditlog.Tombstone) Tombstone {
 	return Tombstone{Tombstone: manifest.Tombstone{ID: t.ID, State: t.State, Time: t.Since}, Reason: t.Reason}
 }
 
-// dropFormer deletes tombstones of which a log has later ones. Each record of a tombstone says what held of all before:
-// to weigh them again could give another answer, such as a crosspost that its author deleted for a request since.
+// dropFormer deletes tombstones of which a log has later ones, and none of which was lifted. Each record of a tombstone
+// says what held of those before it: to weigh them again could give another answer, such as a crosspost that its author
+// deleted for a request since.
 func (t *tx) dropFormer(ctx context.Context, former []Tombstone) {
 	for _, f := range former {
 		var is Tombstone
 		t.get(ctx, "SELECT state, time, reason FROM tombstone WHERE id = ?", []any{f.ID},
 			&is.State, timestamp{&is.Time}, &is.Reason)
-		if is.State == f.State && is.Time.Equal(f.Time) && auditlog.Word(is.Reason) == f.Reason {
+		// That of a crosspost gives way to each other one, whenever it was noted.
+		sameTime := is.Time.Equal(f.Time) || f.Reason == policy.CrosspostAuthor
+		if is.State == f.State && sameTime && auditlog.Word(is.Reason) == f.Reason {
 			t.exec(ctx, "DELETE FROM tombstone WHERE id = ?", f.ID)
 		}
 	}
