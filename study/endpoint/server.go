@@ -110,7 +110,7 @@ type Server struct {
 	o     Options
 	base  *url.URL
 	http  *polite.Client
-	check func() error // of Checked; nil for none
+	check func(sent int) error // of Checked; nil for none
 }
 
 // Open makes a client. It asks nothing.
@@ -186,9 +186,10 @@ func (s *Server) guard(*polite.ConnectTo) func(network, address string, c syscal
 	}
 }
 
-// Checked returns the same server for requests that have check called before each attempt, when its turn has come. An
-// error of check keeps the request back, and is the question's.
-func (s *Server) Checked(check func() error) *Server {
+// Checked returns the same server for requests that have check called before each attempt, when its turn has come, with
+// how many were sent for the question by then, as Reply.Sent counts them. An error of check keeps the request back, and
+// is the question's.
+func (s *Server) Checked(check func(sent int) error) *Server {
 	checked := *s
 	checked.check = check
 	return &checked
@@ -208,7 +209,11 @@ func (s *Server) ask(ctx context.Context, path string, body []byte, read func(ma
 		request.Header.Set("Authorization", "Bearer "+s.o.Key.Reveal())
 	}
 	begin := time.Now()
-	response, err := s.http.Do(request, s.check)
+	var check func() error
+	if s.check != nil {
+		check = func() error { return s.check(sent.sent()) }
+	}
+	response, err := s.http.Do(request, check)
 	var reply Reply
 	if err != nil {
 		reply, err = s.unanswered(ctx, err)

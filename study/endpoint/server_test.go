@@ -450,7 +450,7 @@ func TestCheck(t *testing.T) {
 	inMemory(t, func(t *testing.T, server *modelserver.Server, s *endpoint.Server) {
 		server.Play = modelserver.Error(429, "", "", "Retry-After", "600")
 		late, end := errors.New("too late"), time.Now().Add(15*time.Minute)
-		checked := s.Checked(func() error {
+		checked := s.Checked(func(int) error {
 			if time.Now().After(end) {
 				return late
 			}
@@ -578,7 +578,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSent: every request that reached the server counts, answered or not, but those that it did not take.
+// TestSent: every request that reached the server counts, answered or not, but those that it did not take. So it does
+// where the next attempt is checked.
 func TestSent(t *testing.T) {
 	for name, tt := range map[string]struct {
 		play modelserver.Play
@@ -598,8 +599,11 @@ func TestSent(t *testing.T) {
 				defer close(over)
 				server.Play = modelserver.Hang(over)
 			}
-			r, err := s.Chat(t.Context(), full(t, endpoint.VLLM))
+			before := 0
+			checked := s.Checked(func(sent int) error { before = sent; return nil })
+			r, err := checked.Chat(t.Context(), full(t, endpoint.VLLM))
 			testkit.Same(t, name, tt.sent, r.Sent, err)
+			testkit.Same(t, name+": before the last", tt.sent-1, before)
 		})
 	}
 	server := modelserver.New(t, "vllm")

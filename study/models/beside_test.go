@@ -434,7 +434,7 @@ func TestCannotBeStored(t *testing.T) {
 			}
 			q := d.question()
 			ask, first := q.Ask, true
-			q.Ask = func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+			q.Ask = func(ctx context.Context, rec workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
 				d.mu.Lock()
 				waits := !first
 				first = false

@@ -108,7 +108,7 @@ func (c *Classification) newPart(
 		tokens += c.Pictures.tokens(*rec.Image) + len(t.answer(rec))/4
 	}
 	p.Question = Question{Task: t.Category, Run: run + 1, Digest: p.digestOf, With: with,
-		Ask: func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+		Ask: func(ctx context.Context, rec workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
 			return c.ask(ctx, p, rec, check)
 		},
 		Read: func(text string) (endpoint.Outcome, string) {
@@ -152,8 +152,8 @@ func (p *part) digestOf(rec workspace.Record) string {
 }
 
 // ask asks for the labels of one picture. Its text is read by Question.Read.
-func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record, check func() error) (endpoint.Reply,
-	error) {
+func (c *Classification) ask(ctx context.Context, p *part, rec workspace.Record,
+	check func(sent int) error) (endpoint.Reply, error) {
 	picture, err := c.Pictures.Read(ctx, rec)
 	if err != nil {
 		return endpoint.Reply{}, err

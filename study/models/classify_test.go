@@ -300,7 +300,7 @@ func TestSeeds(t *testing.T) {
 		testkit.OK(t, err)
 		for rec, err := range ws.Records(t.Context(), workspace.Select{}) {
 			testkit.OK(t, err)
-			_, err = questions[0].Ask(t.Context(), rec, func() error { return nil })
+			_, err = questions[0].Ask(t.Context(), rec, func(int) error { return nil })
 			testkit.OK(t, err)
 		}
 		// Others that are asked at the same time would get it.

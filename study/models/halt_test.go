@@ -60,7 +60,7 @@ func TestInterruptedWaits(t *testing.T) {
 			stop := make(chan struct{})
 			d.Stop = stop
 			q := d.question()
-			q.Ask = func(ctx context.Context, _ workspace.Record, _ func() error) (endpoint.Reply, error) {
+			q.Ask = func(ctx context.Context, _ workspace.Record, _ func(int) error) (endpoint.Reply, error) {
 				close(stop) // a second question would close it again
 				select {
 				case <-time.After(test.after):

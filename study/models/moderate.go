@@ -92,7 +92,7 @@ func (m *Moderation) tokens(rec workspace.Record) (in, out int) {
 }
 
 // ask asks about one row.
-func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func() error) (reply endpoint.Reply,
+func (m *Moderation) ask(ctx context.Context, rec workspace.Record, check func(sent int) error) (reply endpoint.Reply,
 	err error) {
 	var picture *endpoint.Image
 	if m.sends(SendImage) {

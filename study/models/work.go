@@ -43,9 +43,9 @@ type Question struct {
 	// out.
 	Digest func(workspace.Record) string
 	With   []manifest.Key // rows that are sent along, as examples
-	// Ask sends the question, if check lets it when its turn has come (endpoint.Server.Checked). The trouble of one row
-	// is the outcome of its reply; an error ends the work.
-	Ask func(ctx context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error)
+	// Ask sends the question, and repeats it, if check lets it when its turn has come (endpoint.Server.Checked). The
+	// trouble of one row is the outcome of its reply; an error ends the work.
+	Ask func(ctx context.Context, rec workspace.Record, check func(sent int) error) (endpoint.Reply, error)
 	// Read finds what an answer with text comes to, and why it is not OK. It reads stored answers again, so that all
 	// are read by one rule. nil takes them as they are.
 	Read func(text string) (outcome endpoint.Outcome, detail string)
@@ -132,7 +132,7 @@ type Work struct {
 	progress Progress
 	requests int                // that are sent, or about to be
 	reserved float64            // the cost at most of what is being asked
-	dearest  float64            // what one question has cost at most
+	dearest  float64            // what one request has cost at most
 	failed   int                // questions in a row without an answer
 	held     []workspace.Answer // not stored yet
 	bytes    int                // of their text
@@ -354,7 +354,7 @@ func (w *Work) limit() (reached, raise string) {
 		return Amount(w.spent, limitDecimals) + " is spent by all commands" + next + Amount(l.Total, limitDecimals),
 			"--max-cost-total"
 	}
-	if w.progress.Asked == 0 {
+	if w.progress.Asked == 0 && w.progress.Cost == 0 { // else the same work has as much again
 		raise = "--max-cost"
 	}
 	return Amount(w.progress.Cost, limitDecimals) + " is spent" + next + Amount(l.Cost, limitDecimals), raise
@@ -436,7 +436,7 @@ func (w *Work) askAll(ctx context.Context, todo []asking, began time.Time) {
 				if err := w.before(ctx, todo[i:max(within, i+1)], cost); err != nil {
 					return err
 				}
-				reply, err = w.ask(ctx, a)
+				reply, err = w.ask(ctx, a, &cost)
 				return err
 			})
 			w.end(a, reply, cost, began, err)
@@ -528,11 +528,26 @@ func (w *Work) halted() bool {
 	return w.halt != nil
 }
 
-// begin reports whether the question may be asked now, and what it costs at most.
-func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
-	if a.Tokens != nil {
-		cost = w.Limits.cost(a.Tokens(a.rec))
+// estimate is what a request for the question costs as far as can be known before.
+func (w *Work) estimate(a asking) float64 {
+	if a.Tokens == nil {
+		return 0
 	}
+	return w.Limits.cost(a.Tokens(a.rec))
+}
+
+// exceeds reports whether one more request, and what it may cost beside all that is reserved, would exceed a limit. The
+// caller has w.mu.
+func (w *Work) exceeds(cost float64) bool {
+	l := w.Limits
+	return l.Requests > 0 && w.requests >= l.Requests ||
+		l.Cost > 0 && w.progress.Cost+w.reserved+cost > l.Cost ||
+		l.Total > 0 && w.spent+w.unstored.Cost+w.reserved+cost > l.Total
+}
+
+// begin reports whether the question may be asked now, and what its first request costs at most.
+func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
+	cost = w.estimate(a)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	cost = max(cost, w.dearest) // an estimate can be too low
@@ -542,9 +557,7 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 		w.halt = state.ErrInterrupted
 	case ctx.Err() != nil:
 		w.halt = ctx.Err()
-	case w.Limits.Requests > 0 && w.requests >= w.Limits.Requests,
-		w.Limits.Cost > 0 && w.progress.Cost+w.reserved+cost > w.Limits.Cost,
-		w.Limits.Total > 0 && w.spent+w.unstored.Cost+w.reserved+cost > w.Limits.Total:
+	case w.exceeds(cost):
 		w.halt = errLimit
 	}
 	if w.halt != nil {
@@ -556,14 +569,19 @@ func (w *Work) begin(ctx context.Context, a asking) (cost float64, ok bool) {
 	return cost, true
 }
 
-// repeat counts one more request for a question, or fails with errLimit where none may be sent.
-func (w *Work) repeat() error {
+// repeat counts one more request for a question for which some were sent, and adds to what is reserved for it, or fails
+// with errLimit where none may be sent. What was sent costs the estimate (Question.cost).
+func (w *Work) repeat(a asking, sent int, reserved *float64) error {
+	estimate := w.estimate(a)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.Limits.Requests > 0 && w.requests >= w.Limits.Requests {
+	more := max(float64(sent)*estimate+max(estimate, w.dearest)-*reserved, 0)
+	if w.exceeds(more) {
 		return errLimit
 	}
 	w.requests++
+	w.reserved += more
+	*reserved += more
 	return nil
 }
 
@@ -588,23 +606,23 @@ func (w *Work) keepsBack(ctx context.Context, a asking) error {
 	return w.mayBeSent(ctx, a)
 }
 
-// ask asks one question.
-func (w *Work) ask(ctx context.Context, a asking) (endpoint.Reply, error) {
-	sent := false
+// ask asks one question, for which so much is reserved.
+func (w *Work) ask(ctx context.Context, a asking, reserved *float64) (endpoint.Reply, error) {
+	begun := false
 	var kept error // why it was not sent, or not once more
 	// Its turn can come hours after it began: a server asks for pauses, and few requests a minute may be wanted.
-	reply, err := a.Ask(ctx, a.rec, func() error {
+	reply, err := a.Ask(ctx, a.rec, func(sent int) error {
 		kept = w.keepsBack(ctx, a)
 		switch {
 		case kept != nil:
-		case sent:
-			kept = w.repeat()
+		case begun:
+			kept = w.repeat(a, sent, reserved)
 		default: // begin counted this one
-			sent = true
+			begun = true
 		}
 		return kept
 	})
-	if err != nil && !sent {
+	if err != nil && !begun {
 		w.mu.Lock()
 		w.requests--
 		w.mu.Unlock()
@@ -641,8 +659,7 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	w.reserved -= reserved
 	if err != nil {
 		if reply.Sent > 0 { // the interrupt came first, and the question may be paid for all the same
-			in, out, _ := a.cost(a.rec, reply)
-			w.spend(in, out)
+			w.spend(a, reply)
 		}
 		w.progress.Asked--
 		if errors.Is(err, errGone) {
@@ -660,9 +677,7 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	if reply.Contradicts {
 		p.Contradicting++
 	}
-	in, out, usage := a.cost(a.rec, reply)
-	reply.Usage = usage
-	w.spend(in, out)
+	reply.Usage = w.spend(a, reply)
 	w.hold(a, reply)
 	p.Elapsed = w.Now().Sub(began)
 	w.failed++
@@ -677,11 +692,14 @@ func (w *Work) end(a asking, reply endpoint.Reply, reserved float64, began time.
 	}
 }
 
-// spend counts what a question has cost. The caller has w.mu.
-func (w *Work) spend(in, out int) {
+// spend counts what a question has cost, and returns how it is stored. The caller has w.mu.
+func (w *Work) spend(a asking, reply endpoint.Reply) endpoint.Usage {
 	p := &w.progress
+	in, out, stored := a.cost(a.rec, reply)
 	cost := w.Limits.cost(in, out)
 	p.In, p.Out, p.Cost = p.In+in, p.Out+out, p.Cost+cost
-	w.dearest = max(w.dearest, cost)
 	w.unstored.Add(workspace.Spending{Requests: 1, In: in, Out: out, Cost: cost})
+	answerIn, answerOut, _ := a.counted(a.rec, reply.Text, reply.Usage)
+	w.dearest = max(w.dearest, w.Limits.cost(answerIn, answerOut))
+	return stored
 }

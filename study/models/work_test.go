@@ -154,8 +154,8 @@ func (d *desk) question() Question {
 	return Question{Task: d.task, Run: 1, With: []manifest.Key{testRow(1).Key},
 		Digest: func(rec workspace.Record) string { return state.SHA256([]byte(d.task + string(rec.ID))) },
 		Tokens: func(workspace.Record) (in, out int) { return 100, 10 },
-		Ask: func(_ context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
-			if err := check(); err != nil {
+		Ask: func(_ context.Context, rec workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
+			if err := check(0); err != nil {
 				return endpoint.Reply{}, err
 			}
 			d.mu.Lock()
@@ -703,10 +703,10 @@ func TestKeptBackCosts(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	d.Limits = Limits{PriceIn: 1e6}
 	q := d.question()
-	q.Ask = func(_ context.Context, rec workspace.Record, check func() error) (endpoint.Reply, error) {
+	q.Ask = func(_ context.Context, rec workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
 		reply := endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100}}
 		for range 2 { // the first one is answered by 503
-			if err := check(); err != nil {
+			if err := check(reply.Sent); err != nil {
 				return endpoint.Reply{Sent: reply.Sent}, err
 			}
 			reply.Sent++
@@ -730,10 +730,10 @@ func TestKeptBackCosts(t *testing.T) {
 func TestLimitOfRepeats(t *testing.T) {
 	d := newDesk(rows(t, 8))
 	sent, q := 0, d.question()
-	q.Ask = func(_ context.Context, _ workspace.Record, check func() error) (endpoint.Reply, error) {
+	q.Ask = func(_ context.Context, _ workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
 		reply := endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100, Completion: 5}}
 		for range 2 { // the first one is not answered
-			if err := check(); err != nil {
+			if err := check(reply.Sent); err != nil {
 				return endpoint.Reply{Sent: reply.Sent}, err
 			}
 			sent, reply.Sent = sent+1, reply.Sent+1
@@ -755,6 +755,65 @@ func TestLimitOfRepeats(t *testing.T) {
 		testkit.Same(t, "sent, asked, left", []int{want.sent, want.asked, want.left}, []int{sent, done.Asked, done.Left})
 		testkit.Same(t, "limit", want.limit, done.Limit)
 		testkit.Same(t, "cost", want.cost, done.Cost)
+	}
+}
+
+// TestCostOfRepeats: a request that repeats a question costs as any other, and none is sent that could go beyond a
+// limit. One that the server did not take costs nothing. What other questions have reserved is kept for them.
+func TestCostOfRepeats(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limits      Limits
+		concurrency int
+		free        int // the first requests of a question, which the server does not take
+		fails       int // the next ones, which it does not answer
+		sent        int
+		cost        float64
+		limit       string
+		raise       string
+	}{
+		"a command's": {Limits{Cost: 250}, 1, 0, 5, 2, 200,
+			"200.0000 is spent, and the next answer could go beyond 250.0000", ""},
+		"all commands'": {Limits{Total: 250}, 1, 0, 5, 2, 200,
+			"200.0000 is spent by all commands, and the next answer could go beyond 250.0000", "--max-cost-total"},
+		"exactly as much": {Limits{Cost: 300}, 1, 0, 5, 3, 300,
+			"300.0000 is spent, and the next answer could go beyond 300.0000", ""},
+		"less than one": {Limits{Cost: 90}, 1, 0, 5, 0, 0,
+			"0.0000 is spent, and the next answer could go beyond 90.0000", "--max-cost"},
+		"free ones": {Limits{Cost: 400}, 1, 3, 0, 16, 400, "", ""},
+		"free and dear": {Limits{Cost: 400}, 1, 1, 1, 6, 400,
+			"400.0000 is spent, and the next answer could go beyond 400.0000", ""},
+		"several at once": {Limits{Cost: 600}, 4, 0, 1, 6, 600,
+			"600.0000 is spent, and the next answer could go beyond 600.0000", ""},
+	} {
+		d := newDesk(rows(t, 8))
+		d.Limits, d.Concurrency = tt.limits, tt.concurrency
+		d.Limits.PriceIn = 1e6
+		sent, q := 0, d.question()
+		q.Ask = func(_ context.Context, _ workspace.Record, check func(sent int) error) (endpoint.Reply, error) {
+			reply := endpoint.Reply{Outcome: endpoint.OK, Text: "said", Usage: endpoint.Usage{Prompt: 100, Completion: 5}}
+			for n := range tt.free + tt.fails + 1 {
+				if err := check(reply.Sent); err != nil {
+					return endpoint.Reply{Sent: reply.Sent}, err
+				}
+				d.mu.Lock()
+				sent++
+				d.mu.Unlock()
+				if n >= tt.free {
+					reply.Sent++
+				}
+			}
+			return reply, nil
+		}
+		d.Questions = func(context.Context, *workspace.Workspace, []workspace.Record) ([]Question, error) {
+			return []Question{q}, nil
+		}
+		done, _, err := d.does(t)
+		testkit.OK(t, err)
+		testkit.Same(t, name+": sent", tt.sent, sent)
+		testkit.Same(t, name+": cost of this command and of all", [2]float64{tt.cost, tt.cost},
+			[2]float64{done.Cost, done.Total})
+		testkit.Same(t, name+": limit, what to raise, passed", [3]string{tt.limit, tt.raise, ""},
+			[3]string{done.Limit, done.Raise, done.Passed})
 	}
 }
 
