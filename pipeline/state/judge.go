@@ -478,15 +478,15 @@ func (d *Decisions) countLeaving() {
 	for n, row := range d.rows {
 		res := d.Results[n]
 		replaced := res.Outcome == manifest.Duplicate && !kept[res.DuplicateOf]
-		if row.there && res.Outcome != manifest.Kept && !removes(res) && !replaced {
+		if row.there && res.Outcome != manifest.Kept && !Removes(res) && !replaced {
 			counts.add(res)
 		}
 	}
 	d.Leave = counts.list()
 }
 
-// removes reports whether an outcome is one for which an image that was stored goes.
-func removes(res manifest.Result) bool {
+// Removes reports whether an outcome is one for which an image that was stored goes.
+func Removes(res manifest.Result) bool {
 	return slices.Contains([]manifest.Outcome{manifest.Removed, manifest.Deleted, manifest.Unavailable}, res.Outcome) ||
 		slices.Contains(policy.ImageRemovals(), res.Reason) || res.Reason == ReasonDamaged
 }

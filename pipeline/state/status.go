@@ -161,7 +161,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			return Summary{}, err
 		}
 		res := j.Known(rec)
-		if was := rec.Result; was != nil && was.Outcome == manifest.Kept && res.Outcome != manifest.Kept && !removes(res) {
+		if was := rec.Result; was != nil && was.Outcome == manifest.Kept && res.Outcome != manifest.Kept && !Removes(res) {
 			if res.Outcome.Retryable() {
 				s.Retry++
 			} else {

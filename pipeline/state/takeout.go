@@ -102,11 +102,11 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 		now := j.Outcome(rec)
 		// Nothing settles these but a run.
 		unsettled := []manifest.Outcome{Candidate, manifest.Pending, manifest.Failed}
-		open := slices.Contains(unsettled, now.Outcome) && !removes(now)
+		open := slices.Contains(unsettled, now.Outcome) && !Removes(now)
 		switch {
 		case there && open:
 			now = kept
-		case there && removes(now):
+		case there && Removes(now):
 			left[rec.Key] = true
 		case there:
 			others = append(others, len(out.Results))
@@ -114,7 +114,7 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			now = j.Known(rec)
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
-		case open && (removes(*was) || slices.Contains(noImage, was.Outcome)): // it is back, and the next run has it again
+		case open && (Removes(*was) || slices.Contains(noImage, was.Outcome)): // it is back, and the next run has it again
 			now = j.Known(rec)
 		case open:
 			now = *was

@@ -80,8 +80,17 @@ func (w *Work) rows(
 		if (asked || example) && state.IsUnwritten(rec) {
 			missing++
 		}
-		if !asked && !example || rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+		if !asked && !example {
 			continue
+		}
+		if rec.Result == nil || rec.Result.Outcome != manifest.Kept {
+			if w.had[rec.Key] && (state.Removes(judge.HandedOut(rec)) || rec.Post.State == manifest.StateHeld) {
+				p.Hidden++ // Refresh, or another command, took it out meanwhile
+			}
+			continue
+		}
+		if asked && w.had != nil {
+			w.had[rec.Key] = true
 		}
 		now := judge.HandedOut(rec)
 		switch {

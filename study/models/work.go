@@ -117,10 +117,11 @@ type Work struct {
 	Stop        <-chan struct{} // closed, it makes Do wait for what was asked, and return state.ErrInterrupted
 	Progress    func(Progress)  // is called after every answer, one call at a time; may be nil
 
-	refreshed  bool          // Refresh was called, by this call of Do
-	unverified int           // posts that got no answer then, the most of all times
-	came       chan struct{} // has a value when an answer waits to be stored
-	full       chan struct{} // has one when enough answers do
+	had        map[manifest.Key]bool // rows that this call of Do has seen kept; nil before any
+	refreshed  bool                  // Refresh was called, by this call of Do
+	unverified int                   // posts that got no answer then, the most of all times
+	came       chan struct{}         // has a value when an answer waits to be stored
+	full       chan struct{}         // has one when enough answers do
 
 	telling sync.Mutex      // of Before, and guards what follows
 	told    map[string]bool // rows for which Before was called, by this call of Do
@@ -169,7 +170,9 @@ type Progress struct {
 type Done struct {
 	Questions []Question
 	Rows      []workspace.Record // that are asked about, in manifest order
-	Hidden    int                // rows that are gone or held back since the last job: they are not asked about
+	// Hidden is how many rows are gone or held back since the last job before Do, also those that Refresh found: they are
+	// not asked about.
+	Hidden int
 	// posts that Reddit gave no answer about before their rows were sent, if they were seen live shortly before
 	Unverified int
 	Asked      int // questions that were asked now
@@ -245,6 +248,7 @@ func (w *Work) Do(ctx context.Context, conclude Conclusion) (*Done, error) {
 	w.halt, w.progress, w.failed = nil, Progress{Outcomes: map[endpoint.Outcome]int{}}, 0
 	w.requests, w.reserved, w.dearest = 0, 0, 0
 	w.told, w.ahead, w.refreshed, w.unverified = map[string]bool{}, 1, false, 0
+	w.had = map[manifest.Key]bool{}
 	w.came, w.full = make(chan struct{}, 1), make(chan struct{}, 1)
 	if w.Begin != nil {
 		if err := w.write(ctx, w.Begin); err != nil {

@@ -565,6 +565,29 @@ func TestAskedFirst(t *testing.T) {
 	}
 }
 
+// TestHiddenByRefresh: rows that Refresh takes out are counted among what is gone or held back, by the call that asked,
+// and rows that left for another reason are not.
+func TestHiddenByRefresh(t *testing.T) {
+	d := newDesk(rows(t, 14))
+	d.Refresh = func(ctx context.Context, ws *workspace.Workspace) (int, error) {
+		err := ws.SetPosts(ctx, []workspace.Post{
+			{ID: "row00", State: manifest.StateDeleted, Reason: "author", CheckedAt: d.now},
+			{ID: "row02", State: manifest.StateRemoved, Reason: "moderator", Withheld: true, CheckedAt: d.now},
+			{ID: "row04", State: manifest.StateHeld, Reason: "quarantined", CheckedAt: d.now},
+			{ID: "row01", State: manifest.StateDeleted, Reason: "author", CheckedAt: d.now}, // of another split
+		})
+		return 0, errors.Join(err, ws.SetResults(ctx, []manifest.Result{
+			{Key: testRow(0).Key, Outcome: manifest.Deleted}, {Key: testRow(1).Key, Outcome: manifest.Deleted},
+			{Key: testRow(2).Key, Outcome: manifest.Removed}, {Key: testRow(4).Key, Outcome: manifest.Refused},
+			{Key: testRow(6).Key, Outcome: manifest.Duplicate, DuplicateOf: testRow(8).Key}}))
+	}
+	for i, want := range []string{"row08 row10 row12", ""} {
+		done, asked, err := d.does(t)
+		testkit.Same(t, "asked", want, asked, err)
+		testkit.Same(t, fmt.Sprint("left out by call ", i), 3*(1-i), done.Hidden)
+	}
+}
+
 // TestStaleInTheEnd: rows that become too old with the last answer are asked about again at Reddit before anything is
 // written of them.
 func TestStaleInTheEnd(t *testing.T) {
