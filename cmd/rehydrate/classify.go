@@ -44,7 +44,7 @@ func (c *command) classifyCommand() *cobra.Command {
 		chat := f.chat(cmd)
 		chat.Decoding = endpoint.Decoding{MaxTokens: f.maxTokens, Temperature: &f.temperature, TopP: &f.topP, Stop: f.stop}
 		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
-			return c.classify(cmd.Context(), w, b, f, chat)
+			return c.classify(cmd.Context(), w, b, &f, chat)
 		})
 	})
 	flags := cmd.Flags()
@@ -82,7 +82,7 @@ func (f *classifyFlags) check(cmd *cobra.Command) error {
 	return f.modelFlags.check(cmd)
 }
 
-func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f classifyFlags,
+func (c *command) classify(ctx context.Context, w *models.Work, b workspace.Binding, f *classifyFlags,
 	chat endpoint.Chat) error {
 	if f.prompts == "" && f.releaseDir != "" {
 		f.prompts = filepath.Join(f.releaseDir, "prompts")

@@ -274,3 +274,37 @@ func TestServerHints(t *testing.T) {
 		}
 	}
 }
+
+// TestRechecksOfOneCommand: what a second recheck of a command did is said with what the first one did, and what is
+// left to do is what the second one says.
+func TestRechecksOfOneCommand(t *testing.T) {
+	removed := func(id string, rows ...string) state.RemovedPost {
+		return state.RemovedPost{GonePost: state.GonePost{ID: manifest.PostID(id)}, Rows: rows}
+	}
+	first := state.Summary{Withheld: 4, OpenCopies: 1, Unverified: 2, Back: 1, ReportGone: true,
+		Removed: []state.RemovedPost{removed("a"), removed("b", "b/1")}, FilesGone: []string{"one"},
+		Left: []state.Count{{Outcome: manifest.Refused, Entries: 1}},
+		Copies: []state.CopyReport{{Path: "far", State: state.CopyOpen, Owed: []string{"a"}},
+			{Path: "near", State: state.CopyGood, Purged: []string{"a"}}, {Path: "moved", Purged: []string{"a"}}}}
+	second := state.Summary{Withheld: 3, Unverified: 1, Back: 2, Removed: []state.RemovedPost{removed("b"), removed("c")},
+		Copies: []state.CopyReport{{Path: "far", State: state.CopyGood, Purged: []string{"a"}},
+			{Path: "near", State: state.CopyGood, Purged: []string{"c"}}, {Path: "idle", State: state.CopyGood}}}
+	got := follows(first, second)
+	want := state.Summary{Withheld: 3, Unverified: 1, Back: 3, ReportGone: true,
+		Removed: []state.RemovedPost{removed("a"), removed("b"), removed("c")}, FilesGone: []string{"one"}, Left: first.Left,
+		Copies: []state.CopyReport{{Path: "far", State: state.CopyGood, Purged: []string{"a"}},
+			{Path: "near", State: state.CopyGood, Purged: []string{"a", "c"}}, {Path: "idle", State: state.CopyGood}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("both rechecks (-want +got):\n%s", diff)
+	}
+	var concerned []string
+	for _, c := range (recheckedAnswer{&got}).Concerned() {
+		concerned = append(concerned, c.Path)
+	}
+	if diff := cmp.Diff([]string{"far", "near"}, concerned); diff != "" {
+		t.Errorf("copies that are named (-want +got):\n%s", diff)
+	}
+	if second.Copies[1].Purged[0] != "c" || len(first.Removed) != 2 || first.Removed[1].Rows == nil {
+		t.Error("what a recheck said has changed")
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -39,7 +40,8 @@ type modelFlags struct {
 	maxSide, concurrency    int
 	limits                  models.Limits
 	dryRun                  bool
-	releaseDir              string // of release; "" for none
+	releaseDir              string         // of release; "" for none
+	rechecked               *state.Summary // what the command's rechecks did; nil where Reddit was not asked
 }
 
 func (f *modelFlags) register(cmd *cobra.Command, out string) {
@@ -285,7 +287,35 @@ func (c *command) recheck(ctx context.Context, ws *workspace.Workspace, config p
 	}
 	sum, err := pipeline.Recheck(ctx, config)
 	c.console.Done()
-	return sum.Unverified, err
+	if err != nil {
+		return 0, err
+	}
+	if f.rechecked != nil {
+		sum = follows(*f.rechecked, sum)
+	}
+	f.rechecked = &sum
+	return sum.Unverified, nil
+}
+
+// follows is what a recheck says together with those before it in the same command: what they did, and what is left to
+// do after the last.
+func follows(before, last state.Summary) state.Summary {
+	again := func(p state.RemovedPost) bool {
+		return slices.ContainsFunc(last.Removed, func(q state.RemovedPost) bool { return q.ID == p.ID })
+	}
+	last.Removed = append(slices.DeleteFunc(slices.Clone(before.Removed), again), last.Removed...)
+	last.Copies = slices.Clone(last.Copies)
+	for i, now := range last.Copies {
+		for _, then := range before.Copies {
+			if then.Path == now.Path {
+				last.Copies[i].Purged = slices.Concat(then.Purged, now.Purged)
+			}
+		}
+	}
+	last.Back += before.Back
+	last.Left, last.FilesGone = slices.Concat(before.Left, last.Left), slices.Concat(before.FilesGone, last.FilesGone)
+	last.ReportGone = last.ReportGone || before.ReportGone
+	return last
 }
 
 // A modelJob makes the questions of classify or moderate, and reads the answers.
@@ -327,10 +357,25 @@ func (c *command) askModel(ctx context.Context, w *models.Work, b workspace.Bind
 		return c.writeAnswers(ctx, ws, f, func(sink models.Sink) ([]string, error) { return job.Write(sink, done, report) })
 	})
 	c.console.Done()
-	if err != nil {
-		return err
+	switch {
+	case err == nil:
+		return c.sayAnswers(f, name, report, done)
+	case f.rechecked != nil: // no later command says what went
+		return errors.Join(err, c.answer("rechecked", recheckedAnswer{f.rechecked}))
 	}
-	return c.sayAnswers(f, name, report, done)
+	return err
+}
+
+// A recheckedAnswer is what the rechecks of classify and moderate did, and left to do.
+type recheckedAnswer struct {
+	Recheck *state.Summary `json:"recheck,omitempty"` // as recheck prints it
+}
+
+// Concerned are the registered copies from which rows were taken, or must go.
+func (r recheckedAnswer) Concerned() []state.CopyReport {
+	return slices.DeleteFunc(slices.Clone(r.Recheck.Copies), func(c state.CopyReport) bool {
+		return !isOpen(c) && len(c.Purged)+len(c.Owed)+len(c.Held)+len(c.Heard) == 0
+	})
 }
 
 // sayAnswers prints what is known in the end.
@@ -345,8 +390,9 @@ func (c *command) sayAnswers(f *modelFlags, name string, report models.Report, d
 	}
 	return c.answerHolds(name, modelAnswer{report, done.Hidden, done.Asked, done.Known, done.Left, done.Limit, done.Raise,
 		done.Passed, done.Contradicting, done.Cost, done.Total,
-		failed, done.Unverified, out, f.thirdParty},
-		failed == 0 && done.Limit == "" && done.Unverified == 0, exitRetry)
+		failed, done.Unverified, out, f.thirdParty, recheckedAnswer{f.rechecked}},
+		failed == 0 && done.Limit == "" && done.Unverified == 0 && (f.rechecked == nil || statusOf(*f.rechecked) == nil),
+		exitRetry)
 }
 
 // A modelAnswer is what classify and moderate print.
@@ -366,6 +412,7 @@ type modelAnswer struct {
 	Unsure int     `json:"unverified,omitempty"` // posts that Reddit gave no answer about
 	Folder string  `json:"folder,omitempty"`
 	To     string  `json:"third_party,omitempty"`
+	recheckedAnswer
 }
 
 // observeModel shows how far the asking is.

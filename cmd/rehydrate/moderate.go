@@ -26,7 +26,7 @@ func (c *command) moderateCommand() *cobra.Command {
 		}
 		work := &models.Moderation{Guard: f.guard, Send: f.send, Chat: f.chat(cmd)}
 		return c.inModelsWorkspace(cmd.Context(), &f.modelFlags, func(w *models.Work, b workspace.Binding) error {
-			return c.moderate(cmd.Context(), w, b, f, work)
+			return c.moderate(cmd.Context(), w, b, &f, work)
 		})
 	})
 	flags := cmd.Flags()
@@ -56,7 +56,7 @@ func (f *moderateFlags) check(cmd *cobra.Command) error {
 	return f.modelFlags.check(cmd)
 }
 
-func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f moderateFlags,
+func (c *command) moderate(ctx context.Context, w *models.Work, b workspace.Binding, f *moderateFlags,
 	work *models.Moderation) error {
 	work.Pictures, work.Split = &models.Pictures{Store: w.Store, MaxSide: f.maxSide}, w.Split
 	w.Questions = work.Questions

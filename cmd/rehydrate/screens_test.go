@@ -62,6 +62,7 @@ var screenValues = map[string]any{
 	"man":                   manAnswer{},
 	"classify":              modelAnswer{},
 	"moderate":              modelAnswer{},
+	"rechecked":             recheckedAnswer{},
 	"model-plan":            models.Estimate{}, "prompts": promptsAnswer{}, "ocr": state.Reread{},
 	"ocr-plan":       ocrPlanAnswer{},
 	"publish":        publish.Report{},
