@@ -244,6 +244,74 @@ func TestLostCopyIsClosedByWord(t *testing.T) {
 	}
 }
 
+// TestLostCopyIsMoved: a copy that only the log knows, and that lies elsewhere now as its last record has it, is on record
+// there once that is told, whether somebody registered it there before or not. Nothing else takes its place.
+func TestLostCopyIsMoved(t *testing.T) {
+	for _, format := range Formats() {
+		for _, how := range []string{"as exported", "purged before", "adopted before"} {
+			s := newSite(t)
+			dir := s.ws.Dir()
+			db := filepath.Join(dir, "state.db")
+			reopened := func(meanwhile func()) {
+				testkit.OK(t, s.ws.Close())
+				meanwhile()
+				var err error
+				s.ws, err = workspace.Open(t.Context(), dir, workspace.Options{})
+				testkit.OK(t, err)
+				t.Cleanup(func() { s.ws.Close() })
+			}
+			s.copy("other", format)
+			var backup []byte
+			reopened(func() { backup = must(os.ReadFile(db)) })
+			s.copy("x", format)
+			gone, left := state.GoneSet{}, ids
+			if how == "purged before" {
+				gone, left = s.gone("few001"), ids[1:]
+				testkit.Same(t, "purged", state.CopyGood, s.purge("x", gone).State)
+			}
+			reopened(func() { testkit.OK(t, os.WriteFile(db, backup, 0o600)) })
+			x, y, other := filepath.Join(s.dir, "x"), filepath.Join(s.dir, "y"), filepath.Join(s.dir, "other")
+			move := func(from, to string) (state.CopyReport, error) { return Move(t.Context(), s.ws, from, to, now) }
+			refused := func(what, from, to string, want error) {
+				t.Helper()
+				if _, err := move(from, to); !errors.Is(err, want) {
+					t.Errorf("%s, %s, %s: %v", format, how, what, err)
+				}
+				list, err := s.ws.LostCopies(t.Context())
+				testkit.Same(t, what, 1, len(list), err)
+			}
+			refused("it is there", x, y, ErrCopyThere)
+			testkit.OK(t, os.Rename(x, y))
+			refused("another copy is named", filepath.Join(s.dir, "z"), y, ErrNoCopy)
+			refused("nothing is there", x, filepath.Join(s.dir, "z"), ErrNotCopy)
+			if how == "purged before" {
+				refused("a copy that has more rows", x, other, ErrNotCopy)
+			}
+			note := state.UnknownHolder
+			if how == "adopted before" {
+				_, err := s.adopt("y")
+				testkit.OK(t, err)
+				note = s.record("y").Note
+			}
+			report, err := move(x, y)
+			testkit.Same(t, format+", "+how+": moved", fmt.Sprint(state.CopyGood, y, note, format),
+				fmt.Sprint(report.State, report.Path, report.Note, report.Format), err)
+			list, err := s.ws.LostCopies(t.Context())
+			testkit.Same(t, "lost", 0, len(list), err)
+			testkit.Same(t, "the old place", "moved 2026-01-10 to "+y, s.record("x").Told)
+			testkit.Same(t, "rows on record", fmt.Sprint(left), fmt.Sprint(s.record("y").Rows))
+			testkit.Same(t, "purged there", state.CopyGood, s.purge("y", s.gone("few001", "few002")).State)
+			testkit.Same(t, "rows that stay", ids[2:], s.holds("y"))
+			reopened(func() { testkit.OK(t, os.WriteFile(db, backup, 0o600)) })
+			list, err = s.ws.LostCopies(t.Context())
+			testkit.Same(t, "lost again", 1, len(list), err)
+			if len(list) == 1 {
+				testkit.Same(t, "that is lost again", state.SHA256([]byte(y)), list[0].Path)
+			}
+		}
+	}
+}
+
 // TestMoveBesideFiles: a file of somebody's in a copy that lost no row stands in the way of no move.
 func TestMoveBesideFiles(t *testing.T) {
 	s := newSite(t)
