@@ -53,6 +53,9 @@ func (c *command) init(ctx context.Context, dir string, files, signers []string,
 	if len(files) == 0 {
 		return usageError("rehydrate init needs your annotations: --manifest FILE")
 	}
+	if err := c.outsideWorkspace("DIR", dir); err != nil { // where a job can delete it
+		return err
+	}
 	if o.Name == "" {
 		whole, err := filepath.Abs(dir)
 		if err != nil {
