@@ -151,6 +151,7 @@ func (d *guesser) conclude(refuse func(message, hint string) error) error {
 		return refuse(message, hint)
 	}
 	d.leaveOut()
+	d.lookAtGivers()
 	d.lookAtStates()
 	d.lookAtNames()
 	return nil

@@ -44,7 +44,7 @@ func LookOfName(name string, known func(word string) bool) string {
 	switch {
 	case c.privateName() != "":
 		return "may be about people"
-	case c.ofGivers():
+	case c.ofGivers(), c.mayBeOfGivers():
 		return "may tell of people who were asked"
 	case mayNameSomebody(name, known):
 		return "may name somebody"

@@ -125,19 +125,46 @@ func (c *surveyed) isGiver() bool {
 // ofGivers reports whether the column, beside one of the people who were asked, tells of them: age, country of birth,
 // student status. What is yes or no under the name of a trait is a label: religion 0 or 1.
 func (c *surveyed) ofGivers() bool {
-	asked, traits := false, false
-	for _, word := range value.Words(c.name) {
-		single := singular(word)
-		switch {
-		case peopleWords["asked"][word], peopleWords["asked"][single]:
-			asked = true
-		case peopleWords["trait"][single]:
-			traits = true
-		case !peopleWords["filler"][word] && !peopleWords["you"][word] && !value.IsDigits(word):
-			return false
+	t := tells(value.Words(c.name))
+	return t.asked && !t.maybe || t.trait && !c.flagged()
+}
+
+// mayBeOfGivers reports whether the name is of what is told of the people who were asked, and of what an image shows as
+// well: therapy, suicide attempts.
+func (c *surveyed) mayBeOfGivers() bool {
+	t := tells(value.Words(c.name))
+	return t.maybe && !t.trait
+}
+
+// A told has the kinds of the words in a name of what is told of people, none for another name.
+type told struct{ asked, trait, maybe bool }
+
+// tells says what the words tell of people: each of them, all as one name, or those as one that are of a kind.
+func tells(words []string) (t told) {
+	is := func(kind, word string) bool { return peopleWords[kind][word] || peopleWords[kind][singular(word)] }
+	note := func(word string) bool {
+		asked, trait, maybe := is("asked", word), is("trait", word), is("maybe", word)
+		t = told{t.asked || asked, t.trait || trait, t.maybe || maybe}
+		return asked || trait || maybe
+	}
+	if note(strings.Join(words, "")) {
+		return t
+	}
+	var rest []string
+	for _, word := range words {
+		if is("asked", word) || !peopleWords["filler"][word] && !peopleWords["you"][word] && !value.IsDigits(word) {
+			rest = append(rest, word)
 		}
 	}
-	return asked || traits && !c.flagged()
+	if note(strings.Join(rest, "")) {
+		return t
+	}
+	for _, word := range rest {
+		if !note(word) {
+			return told{}
+		}
+	}
+	return t
 }
 
 // flagged reports whether all values are yes or no in words or numbers: f can be female.
@@ -146,16 +173,50 @@ func (c *surveyed) flagged() bool {
 	return c.flags() && !slices.ContainsFunc(c.values(), isLetter)
 }
 
+// givers says who was asked, by the first column about them or by the platform; "" where nothing tells of them.
+func (d *guesser) givers() string {
+	at := slices.IndexFunc(d.columns, (*surveyed).isGiver)
+	switch {
+	case at >= 0:
+		return "the people in column " + table.Quote(d.columns[at].name)
+	case d.platform != "":
+		return "the people who answered"
+	}
+	return ""
+}
+
 // leaveGivers leaves out what tells of the people who were asked.
 func (d *guesser) leaveGivers() {
-	at := slices.IndexFunc(d.columns, (*surveyed).isGiver)
-	if at < 0 {
+	givers := d.givers()
+	if givers == "" {
 		return
 	}
 	for _, c := range d.columns {
 		if !c.used && !slices.Contains(d.Keep, c.name) && c.filled > 0 && c.privateName() == "" && c.ofGivers() {
-			d.leaveLookAt(c, "it may tell of the people in column "+table.Quote(d.columns[at].name)+"; --keep "+
-				table.Quote(c.name)+" publishes it", "may tell of the people in column "+table.Quote(d.columns[at].name))
+			d.leaveLookAt(c, "it may tell of "+givers+"; --keep "+table.Quote(c.name)+" publishes it",
+				"may tell of "+givers)
+		}
+	}
+}
+
+// published are the columns that were taken as categories, or pass through, without --keep.
+func (d *guesser) published() (columns []*surveyed) {
+	for _, g := range d.guesses {
+		c := d.column(g.Column)
+		if c != nil && (g.Category != nil || g.Passed != nil) && !slices.Contains(d.Keep, c.name) {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// lookAtGivers asks about what is published and may tell of the people who were asked.
+func (d *guesser) lookAtGivers() {
+	givers := d.givers()
+	for _, c := range d.published() {
+		if givers != "" && c.mayBeOfGivers() {
+			d.lookAt("column %s may tell of %s, or of what the images show: where it tells of people, take it out of "+
+				"your file, and init into a new folder", table.Quote(c.name), givers)
 		}
 	}
 }
@@ -303,10 +364,23 @@ func namesPeople(words []string) bool {
 		}
 	}
 	// Of a person a trait is told as well, but not of "mentions" or "by".
-	for len(words) > 1 && (identifies(words[len(words)-1]) || peopleWords["trait"][singular(words[len(words)-1])]) {
-		words = words[:len(words)-1]
+	for i, word := range words[:len(words)-1] {
+		if found := person(word); peopleWords["person"][found] && isTold(words[i+1:], peopleWords["giver"][found]) {
+			return true
+		}
 	}
-	return peopleWords["person"][person(words[len(words)-1])]
+	return false
+}
+
+// isTold reports whether words behind a person are of what is told of people, with or without what identifies. Of one
+// who was asked that is more.
+func isTold(words []string, asked bool) bool {
+	for _, words := range [][]string{words, slices.DeleteFunc(slices.Clone(words), identifies)} {
+		if t := tells(words); t.trait || t.maybe || asked && t.asked {
+			return true
+		}
+	}
+	return false
 }
 
 // identifies reports whether the word stands behind a person who is meant all the same: owner_id, annotator_2, coder_A.

@@ -59,6 +59,11 @@ func TestColumnsOfPeople(t *testing.T) {
 		ResponseId LocationLatitude LocationLongitude lat lon latitude GPS geo pid sid crowd resp bonus completion_code değerlendiren token
 		ExternalReference RecipientEmail consent coder_LC rater-KM judgeTJ LabelerAB_label RATER_KM sarahs_label
 		терапевт инициалы 治疗师 被试 臨床心理士 치료사
+		coder_birth_year rater_salary rater_year_of_birth worker_postal_code annotator_citizenship labeler_pronouns
+		coder_phq9 rater_suicide_attempts rater_employment_status worker_native_language coder_years_of_experience rater_1_income
+		coder_A_age_group postal_code postalCode Postleitzahl
+		code_postal birth_year birthyear year_of_birth BirthYear yob dob_year birthplace place_of_birth année_de_naissance
+		anno_di_nascita año_de_nacimiento ano_de_nascimento rok_urodzenia geboortejaar födelseår syntymävuosi doğum_yılı
 		автор имя имя_пользователя Фамилия разметчик_1 الكاتب المستخدم اسم_المستخدم 用户名 作者 姓名 标注员 標註者1 ユーザー名 評価者 投稿者ID 사용자 작성자
 		이름 उपयोगकर्ता लेखक नाम συγγραφέας משתמש ผู้ใช้`) {
 		if c := column(name, "alice", "bob"); c.private() == "" {
@@ -84,6 +89,8 @@ func TestColumnsOfPeople(t *testing.T) {
 		e_label on_par donor factor actor_type agreement consensus vote votes tagged tag tags turkish expertise maker_faire mode modo
 		Stimmung Gefühl Thema Sprache Kategorie Autobahn émotion étiquette humeur langue sujet thème sentiment catégorie emoción etiqueta sentimiento tono
 		idioma autorizado autoestima categoria humor ironia ódio tema emozione lingua gevoel onderwerp taal emocja temat język kategoria duygu konu dil
+		diagnosis medication pronouns phq9 suicide_attempts salary citizenship degree_of_hate year birth experience
+		children coder_time worker_group
 		therapy checkpoint fact_check supervision clientele professional study_case use_case parental maternal brotherhood snap_judgment steamy_score
 		subjective human_label human human_machine street_art street_scene handling matrix channel staffing official office manageable
 		youtube_score twitter_sentiment platform_type initial_label code label_code language_code marker subject_line number_of_posts Klient_Server_Anteil
@@ -145,6 +152,17 @@ func TestInitLeavesGiversOut(t *testing.T) {
 		{"AssignmentId", "Answer.gender", "f f", true}, {"WorkerId", "emotional_state", "calm tense", false},
 		{"Wie heißt du?", "Dein Alter", "20 31", true},
 		{"Your name", "Geschlecht", "m w", true},
+		{"worker_id", "salary", "20000 31000", true}, {"worker_id", "citizenship", "german french", true},
+		{"worker_id", "pronouns", "she they", true}, {"worker_id", "age_group", "young old", true},
+		{"worker_id", "years_old", "20 31", true}, {"worker_id", "years_of_experience", "2 5", true},
+		{"worker_id", "height_cm", "170 182", true}, {"worker_id", "weight_kg", "70 82", true},
+		{"worker_id", "semester", "2 5", true}, {"worker_id", "Jahrgang", "1980 1991", true},
+		{"worker_id", "Staatsbürgerschaft", "deutsch polnisch", true}, {"worker_id", "idade", "20 31", true},
+		{"worker_id", "salaire", "20000 31000", true}, {"worker_id", "ciudadanía", "chilena peruana", true},
+		{"worker_id", "birth", "1980 1991", true}, {"worker_id", "país de nacimiento", "chile peru", true},
+		{"worker_id", "income_bracket", "high low", true},
+		{"worker_id", "year", "2019 2020", false}, {"worker_id", "image_height", "170 182", false},
+		{"worker_id", "weight", "1.5 2.5", false}, {"worker_id", "degree_of_hate", "high low", false},
 		{"worker_id", "religion", "0 1", false}, {"worker_id", "race", "yes no", false}, {"worker_id", "mood_level",
 			"high low", false},
 		{"author", "religion", "none christian", false}, {"x", "gender", "female male", false}, {"x", "age", "20 31",
@@ -164,6 +182,36 @@ func TestInitLeavesGiversOut(t *testing.T) {
 			`column "`+test.column+`" may`); left != test.left || said != test.left {
 			t.Errorf("%s beside %s: left out %v, %v; the columns are %v", test.column, test.name, left, d.Warnings,
 				d.Example[0])
+		}
+	}
+}
+
+// TestInitAsksAboutGivers: what can be told of the people who were asked, or of what an image shows, stays beside their
+// column, and a line names it. Without such a column there is no line.
+func TestInitAsksAboutGivers(t *testing.T) {
+	for _, test := range []struct{ column, values string }{
+		{"diagnosis", "none bipolar"}, {"Diagnoses", "none bipolar"}, {"medication", "yes no"}, {"therapy", "0 1"},
+		{"suicide_attempts", "0 1"}, {"number of suicide attempts", "0 1"}, {"PHQ-9", "12 17"}, {"phq9_score", "12 17"},
+		{"gad7", "4 9"}, {"BDI-II", "12 17"}, {"num_children", "0 2"}, {"smoker", "yes no"}, {"degree", "none phd"},
+		{"experience", "high low"}, {"Therapie", "ja nein"}, {"Suizidversuche", "0 1"}, {"diagnóstico", "si no"}, {"iq", "99 112"},
+	} {
+		for _, beside := range []string{"worker_id", "group", "rater_age"} {
+			in, values := "id,"+beside+","+test.column+",mood\n", strings.Fields(test.values)
+			for i := range 12 {
+				in += fmt.Sprintf("1n6oi%d,%d,%s,%s\n", i, 300+i%3, values[i%2], []string{"joy", "anger"}[i/2%2])
+			}
+			d, err := initFiles(t, Options{Options: manifest.Options{Known: english}}, file(t, "a.csv", in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := strings.Contains(strings.Join(d.Warnings, "\n"),
+				fmt.Sprintf("column %q may tell of the people in column %q, or of", test.column, beside))
+			if !slices.Contains(d.Example[0], slug(test.column)) || asked != (beside != "group") {
+				t.Errorf("%s beside %s: the columns are %q, look at %q", test.column, beside, d.Example[0], d.Warnings)
+			}
+		}
+		if got := LookOfName(slug(test.column), english); got != "may tell of people who were asked" {
+			t.Errorf("%s: %q", test.column, got)
 		}
 	}
 }
