@@ -185,7 +185,10 @@ func (d *guesser) draw(ctx context.Context, source *manifest.Source, file string
 	if err := d.guess(file); err != nil {
 		return 0, err
 	}
-	return rows, d.refuseRows(ctx, source)
+	if err := d.refuseRows(ctx, source); err != nil {
+		return 0, err
+	}
+	return rows, d.lookAtManyRows(ctx, source)
 }
 
 // survey surveys the rows that stay, and remembers what was decided of the columns before.

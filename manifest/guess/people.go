@@ -2,6 +2,7 @@ package guess
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"rehydrate/manifest"
 	"rehydrate/manifest/table"
 	"rehydrate/manifest/value"
 )
@@ -219,6 +221,63 @@ func (d *guesser) lookAtGivers() {
 				"your file, and init into a new folder", table.Quote(c.name), givers)
 		}
 	}
+}
+
+// lookAtManyRows asks the same of several rows about one image where no column is about the people who were asked, and
+// such a column has several values in the rows of one of the first images.
+func (d *guesser) lookAtManyRows(ctx context.Context, source *manifest.Source) error {
+	var ask []*surveyed
+	for _, c := range d.published() {
+		if c.ofGivers() || c.mayBeOfGivers() {
+			ask = append(ask, c)
+		}
+	}
+	if !d.Many || d.givers() != "" || ask == nil {
+		return nil
+	}
+	first, without := make(map[string][]string), d.without() // the values that ask has in the first row of an image
+	return eachRow(ctx, source, func(in *manifest.Rows, cells []table.Cell) {
+		if without.Is != nil && without.Is(without.Texts(in.Columns(), cells)) {
+			return
+		}
+		at := func(name string) int {
+			i := slices.Index(in.Columns(), name)
+			if i >= len(cells) { // a record of JSON need not have it
+				return -1
+			}
+			return i
+		}
+		text := func(i int) string {
+			if i < 0 {
+				return ""
+			}
+			return strings.TrimSpace(cells[i].Plain())
+		}
+		image := text(at(d.columnOf("id"))) + "\x00" + text(at(d.columnOf(manifest.FieldImage.String())))
+		values, met := first[image]
+		if !met {
+			if len(first) == maxDifferent {
+				return
+			}
+			values = make([]string, len(ask))
+			first[strings.Clone(image)] = values
+		}
+		for i, c := range ask {
+			found := text(at(c.name))
+			switch {
+			case found == "" || c.differs:
+			case values[i] == "":
+				values[i] = strings.Clone(found)
+			case values[i] != found:
+				var p place
+				p.file, p.line, p.column = in.Place(at(c.name))
+				c.differs = true
+				d.lookAt("column %s is not the same in all rows about one image, such as at %s, and may tell of the "+
+					"people who were asked: where it does, take it out of your file, and init into a new folder",
+					table.Quote(c.name), p)
+			}
+		}
+	})
 }
 
 // isRole reports whether the words are one for a role that people have in what is shown or told: victim.

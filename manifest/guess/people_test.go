@@ -216,6 +216,37 @@ func TestInitAsksAboutGivers(t *testing.T) {
 	}
 }
 
+// TestInitAsksAboutManyRows: of several rows about one image, what can be told of the people who were asked, and is not
+// the same in all of these rows, is named. It stays, for it can be a label.
+func TestInitAsksAboutManyRows(t *testing.T) {
+	in := "id,image,age,gender,country,education,therapy,mood\n"
+	for i := range 24 {
+		in += fmt.Sprintf("1n6oi%d,%d,%d,%s,%s,%s,%s,%s\n", i%6, i%2, 20+i/6, []string{"female", "male"}[i/6%2],
+			[]string{"peru", "chad", "peru"}[i%3], []string{"phd", "ba"}[i/6%2],
+			[]string{"yes", "no"}[i/12], []string{"joy", "anger"}[i/6%2])
+	}
+	for _, many := range []bool{true, false} {
+		d, err := initFiles(t, Options{Options: manifest.Options{Known: english}, Many: many}, file(t, "a.csv", in))
+		if err != nil {
+			if many {
+				t.Fatal(err)
+			}
+			continue
+		}
+		said := strings.Join(d.Warnings, "\n")
+		for name, want := range map[string]string{"age": "a.csv:8:10", "gender": "a.csv:8:13", "country": "",
+			"education": "a.csv:8:23", "therapy": "a.csv:14:29", "mood": ""} {
+			line := fmt.Sprintf("column %q is not the same in all rows about one image, such as at ", name)
+			if strings.Contains(said, line) != (many && want != "") || many && !strings.Contains(said, want) {
+				t.Errorf("many %v, %s: look at\n%s", many, name, said)
+			}
+			if !slices.Contains(d.Example[0], name) {
+				t.Errorf("%s was left out", name)
+			}
+		}
+	}
+}
+
 // TestLooksLikeAccounts: which labels look like names of accounts.
 func TestLooksLikeAccounts(t *testing.T) {
 	for _, labels := range []string{

@@ -68,6 +68,7 @@ type surveyed struct {
 	namedWords bool           // the name is one of columns of words
 	ordinary   bool           // the values are a few ordinary words that repeat
 	names      string         // what the values look like, which would do as labels: "names of accounts"; "" for labels
+	differs    bool           // two rows about one image have different values
 	personal   string         // what a value that tells who somebody is looks like, "" for none
 
 	items int        // values, with those of lists
