@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -72,14 +73,14 @@ func numpyAt(all io.ReaderAt, at int64) (a numpyArray, ok bool) {
 	return a, err == nil && a.width > 0 && a.many <= math.MaxInt64/a.width
 }
 
-// numpy looks at arrays of texts, each of which is a row: several may lie in a file, one behind the other. A list of
-// numbers says nothing; arrays of more dimensions may be pictures.
+// numpy looks at arrays of texts, each of which is a row, and at the bytes that a list of numbers spells: several may
+// lie in a file, one behind the other. Arrays of more dimensions may be pictures.
 func (w walker) numpy(p place, all *io.SectionReader) error {
 	file, at := p, int64(0)
 	for n := 1; at < all.Size(); n++ {
+		rest := io.NewSectionReader(all, at, all.Size()-at)
 		if n > 1 {
 			p = file.in("array " + strconv.Itoa(n))
-			rest := io.NewSectionReader(all, at, all.Size()-at)
 			if sniff(rest) != isNumPy {
 				w.scan(file.in("behind its arrays"), rest)
 				return nil
@@ -88,19 +89,25 @@ func (w walker) numpy(p place, all *io.SectionReader) error {
 		a, ok := numpyAt(all, at)
 		texts := strings.Contains("USa", a.kind)
 		if !ok || !texts && (!a.flat || a.width > maxNumber) || texts && a.width > p.atOnce(maxImage) {
+			w.raw(p, rest)
 			return &unreadFormat{"it is NumPy of numbers or objects, which is not read here", todo[isNumPy]}
 		}
 		size := a.width * a.many
 		if size > all.Size()-a.from {
+			w.raw(p, rest)
 			return fmt.Errorf("an array of %d bytes, of which %d are there", size, all.Size()-a.from)
 		}
 		if err := cmp.Or(w.charge(rowCost), w.ctx.Err()); err != nil {
 			return err
 		}
+		w.raw(p, io.NewSectionReader(all, at, a.from-at))
+		values, look := io.NewSectionReader(all, a.from, size), w.numpyNumbers
 		if texts {
-			if err := w.numpyTexts(p, a, io.NewSectionReader(all, a.from, size)); err != nil {
-				return err
-			}
+			w.raw(p, values)
+			look = w.numpyTexts
+		}
+		if err := look(p, a, values); err != nil {
+			return err
 		}
 		at = a.from + size
 	}
@@ -137,4 +144,79 @@ func (w walker) numpyTexts(p place, a numpyArray, values *io.SectionReader) erro
 		return fmt.Errorf("row %d: %w", t.rows+1, err)
 	}
 	return w.ctx.Err()
+}
+
+// numpyNumbers looks at the bytes that an array of numbers is of, and at those that its numbers are one by one.
+func (w walker) numpyNumbers(p place, a numpyArray, values *io.SectionReader) error {
+	content, err := w.content(p.in("spelled bytes"), values, a.width == 1, a.kind == "i")
+	if content || err != nil {
+		return err
+	}
+	w.raw(p, values)
+	if a.width == 1 {
+		return nil
+	}
+	numbers := &smallNumbers{numpyArray: a, in: bufio.NewReader(values), value: make([]byte, a.width)}
+	spelled, end, err := w.unpack(numbers)
+	defer end.Close()
+	if errors.Is(err, errNoByte) {
+		return nil
+	}
+	return cmp.Or(err, w.numbers(p, spelled, true, numbers.least < 0))
+}
+
+// smallNumbers reads the numbers of an array as bytes, as long as all of them fit into bytes with a sign, or all into
+// bytes without.
+type smallNumbers struct {
+	numpyArray
+	in          io.Reader
+	value       []byte
+	least, most int64
+}
+
+var errNoByte = errors.New("a number that is no byte")
+
+func (s *smallNumbers) Read(out []byte) (n int, err error) {
+	for ; n < len(out); n++ {
+		if _, err := io.ReadFull(s.in, s.value); err != nil {
+			return n, err
+		}
+		number := s.small(s.value)
+		s.least, s.most = min(s.least, number), max(s.most, number)
+		if s.least < math.MinInt8 || s.most > math.MaxUint8 || s.least < 0 && s.most > math.MaxInt8 {
+			return n, errNoByte
+		}
+		out[n] = byte(number)
+	}
+	return n, nil
+}
+
+// small returns a value that is a small whole number, and a large number for any other.
+func (a numpyArray) small(value []byte) int64 {
+	if a.width > 8 {
+		return math.MaxInt64
+	}
+	var bits uint64
+	for i := range value {
+		at := i
+		if a.order == utf32.BigEndian {
+			at = len(value) - 1 - i
+		}
+		bits |= uint64(value[at]) << (8 * i)
+	}
+	unused := 64 - 8*a.width
+	switch {
+	case a.kind == "i":
+		return int64(bits<<unused) >> unused
+	case a.kind == "f":
+		number := math.Float64frombits(bits)
+		if a.width == 4 {
+			number = float64(math.Float32frombits(uint32(bits)))
+		}
+		if a.width >= 4 && number == math.Trunc(number) && math.Abs(number) <= math.MaxUint8 {
+			return int64(number)
+		}
+		return math.MaxInt64
+	}
+	return int64(min(bits, math.MaxInt64))
 }

@@ -635,9 +635,9 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
 // write one that know no other way.
 func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
-	const fewBytes = 128 // no image is shorter
 	var raw []byte
-	row, ids, places, n := t.row, len(t.ids), len(t.places), 0
+	row, n, least, most := t.row, 0, int64(0), int64(0)
+	ids, places := len(t.ids), len(t.places)
 	for ; err == nil && d.More(); n++ {
 		if n > 0 && !listed {
 			t.rows++
@@ -654,14 +654,12 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		}
 		// Languages whose bytes have a sign write those above 127 as negative numbers.
 		if n, wrong := strconv.ParseInt(digits, 10, 16); wrong == nil && n >= math.MinInt8 && n <= math.MaxUint8 {
-			raw = append(raw, byte(n))
+			raw, least, most = append(raw, byte(n)), min(least, n), max(most, n)
 		}
 	}
 	t.row = row
 	t.listEnds(ids, places, n)
-	if len(raw) >= fewBytes {
-		w.carve(t.at(row, nil).in("spelled bytes"), raw)
-	}
+	whole := len(raw) == n && (least == 0 || most <= math.MaxInt8)
 	_, end := d.Token()
-	return cmp.Or(err, end)
+	return cmp.Or(err, end, w.numbers(t.at(row, nil), section(raw), whole, least < 0))
 }

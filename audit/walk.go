@@ -468,6 +468,7 @@ const (
 	isDatabase = "SQLite"
 	isIcon     = "an icon"
 	isNumPy    = "NumPy"
+	isPickle   = "a Python pickle"
 )
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
@@ -501,30 +502,36 @@ var magics = []struct{ magic, kind string }{
 
 // sniff returns the kind of a leaf by its bytes, since anyone can choose its name; empty for texts and unknown bytes.
 func sniff(all *io.SectionReader) string {
+	kind, _ := sniffed(all)
+	return kind
+}
+
+// sniffed is sniff, and returns the first bytes by which a format was known; none where there is more to know it by.
+func sniffed(all *io.SectionReader) (kind, magic string) {
 	// A tar shows its mark at byte 257, and all others earlier.
 	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 1024)), 1024)
 	if picture.Format(head[:min(len(head), picture.SniffBytes)]) != "" {
-		return isImage
+		return isImage, ""
 	}
 	text := !hasNoText(head)
 	for i, m := range magics {
 		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
-			return m.kind
+			return m.kind, m.magic
 		}
 	}
 	switch {
 	case len(head) >= 512 && bytes.HasPrefix(head[257:], []byte("ustar")):
-		return "tar"
+		return "tar", ""
 	case len(head) >= 12 && string(head[4:8]) == "ftyp":
-		return "a film, or an image as AVIF or HEIC"
+		return "a film, or an image as AVIF or HEIC", ""
 	case gitLoose(head):
-		return gitObject
+		return gitObject, ""
 	case pickled(head, all):
-		return "a Python pickle"
+		return isPickle, ""
 	case len(head) > 10 && head[8] == '{' && head[7] == 0 && binary.LittleEndian.Uint64(head) < uint64(all.Size()):
-		return "safetensors"
+		return "safetensors", ""
 	}
-	return ""
+	return "", ""
 }
 
 // pickled reports whether bytes are a pickle of a Python object, of protocols 2 to 5 by their mark; those before are
@@ -592,11 +599,11 @@ func (w walker) scanInto(p place, all *io.SectionReader) error {
 		body, err := readAll(all, p.atOnce(2*maxImage))
 		w.words(p, string(body))
 		return err
+	case isNumPy:
+		return w.numpy(p, all)
 	}
 	w.raw(p, all)
 	switch kind {
-	case isNumPy:
-		return w.numpy(p, all)
 	case isIcon:
 		if smallIcon(all) {
 			return nil
@@ -623,7 +630,7 @@ func (w walker) scanInto(p place, all *io.SectionReader) error {
 
 // todo says what to do with a format, where that is more than to unpack it.
 var todo = map[string]string{
-	"a Python pickle":         "save what it holds as Parquet or CSV, and name that; or delete it",
+	isPickle:                  "save what it holds as Parquet or CSV, and name that; or delete it",
 	"safetensors":             "delete it if it was made of removed posts: it holds numbers alone",
 	"HDF5":                    "save its tables and images as Parquet or files, and name those; or delete it",
 	"a Matroska or WebM film": "look at it", "a film, or an image as AVIF or HEIC": "look at it",

@@ -1,0 +1,204 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	fewBytes   = 128                   // numbers: no image has fewer bytes
+	manyPixels = iconSide*iconSide + 1 // numbers: a picture of fewer pixels is known by nobody
+)
+
+// numbers looks at the bytes that a list of numbers spells: as at any others if they are content, and else for images
+// and plain text.
+func (w walker) numbers(p place, spelled *io.SectionReader, whole, signed bool) error {
+	p = p.in("spelled bytes")
+	content, err := w.content(p, spelled, whole, signed)
+	if content || err != nil || spelled.Size() < fewBytes {
+		return err
+	}
+	body, err := readAll(io.NewSectionReader(spelled, 0, min(spelled.Size(), maxImage)), maxImage)
+	w.depth++
+	w.carve(p, body)
+	w.ids(p, body, true, true)
+	w.lines(p, body)
+	return err
+}
+
+// content looks at the bytes that a list of numbers spells if they are content like any other, and reports whether they
+// are: they begin as a format does, are a text, or go on as pixels or packed bytes do. Others, such as labels, scores
+// and counts, are no gap. whole says that all numbers fit into a byte, and signed that some may be below zero.
+func (w walker) content(p place, spelled *io.SectionReader, whole, signed bool) (is bool, err error) {
+	if spelled.Size() < fewBytes {
+		return false, nil
+	}
+	is = beginsAsFormat(spelled)
+	if !is {
+		is, err = isText(spelled)
+		p.label = p.label || is // its encoded bytes may be numbers that are letters by chance
+	}
+	if err == nil && whole && !is {
+		is, err = isContent(spelled, signed)
+	}
+	if is && err == nil {
+		w.depth++
+		w.scan(p, spelled)
+	}
+	return is, err
+}
+
+// isText reports whether bytes are a text in UTF-8, and not numbers that happen to be those of letters: these are next
+// to one another, and do not leap from signs to small letters.
+func isText(all *io.SectionReader) (bool, error) {
+	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
+	small, signs := int64(0), false
+	for {
+		r, size, err := in.ReadRune()
+		switch {
+		case err == io.EOF:
+			return signs && small*4 >= all.Size(), nil
+		case err != nil:
+			return false, err
+		case r == utf8.RuneError && size == 1, r < utf8.RuneSelf && isNoText[r]:
+			return false, nil
+		case r >= 'a' && r <= 'z':
+			small++
+		}
+		signs = signs || r < '0'
+	}
+}
+
+// beginsAsFormat reports whether bytes begin as those of a format do, and as no ordinary numbers do by chance: labels
+// of zeros and ones begin as a font or an icon, and one vector in 65,536 has two bytes that stand for gzip.
+func beginsAsFormat(all *io.SectionReader) bool {
+	const bzip2Block, gzipFlags = "1AY&SY", 0x1f
+	kind, magic := sniffed(all)
+	head, _ := readAll(io.NewSectionReader(all, 0, min(all.Size(), 12)), 12)
+	switch {
+	case len(head) < 12 || kind == "":
+		return false
+	case kind == "gzip": // the method and the flags that there are
+		return head[2] == 8 && head[3] <= gzipFlags
+	case kind == isPickle && head[0] == 0x80: // a frame, or what the protocols before begin an object with
+		return head[1] >= 4 && head[2] == '\x95' || head[1] < 4 && strings.IndexByte("]})(cXUKMJG\x8a\x88\x89N", head[2]) >= 0
+	case kind == "bzip2":
+		return string(head[4:10]) == bzip2Block
+	case kind == arrowStream: // the size of the schema, and where in it its table begins
+		size, table := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
+		return size > 0 && size%8 == 0 && int64(size) < all.Size() && table > 0 && table%4 == 0 && table < size
+	case magic == "":
+		return true // it has more than its first bytes
+	}
+	seldom := 0
+	for _, b := range []byte(magic) {
+		if b > 1 && b < math.MaxUint8 {
+			seldom++
+		}
+	}
+	return seldom >= 3 && len(magic) >= 4
+}
+
+// isContent reports whether numbers from 0 to 255, or from -128 to 127, are rather pixels, or packed or encrypted
+// bytes, than numbers of a table: neighbours of pixels are alike, and go up and down between dark and light; of packed
+// bytes each value is as frequent as any other, and so is each step from one to the next.
+func isContent(all *io.SectionReader, signed bool) (bool, error) {
+	if all.Size() < minGap {
+		return false, nil
+	}
+	// Pixels are grey, or of three or four colours each of which has its own values.
+	lags := [...]int64{1, 3, 4}
+	var classes [len(lags)][4]histogram
+	var apart [len(lags)]int64 // the sums of how far each value is from the one before
+	var steps histogram
+	var last [4]byte
+	falls, in := int64(0), bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
+	for n := range all.Size() {
+		b, err := in.ReadByte()
+		if err != nil {
+			return false, err
+		}
+		for i, lag := range lags {
+			classes[i][n%lag][b]++
+			if n >= lag {
+				apart[i] += int64(max(b, last[(n-lag)%4]) - min(b, last[(n-lag)%4]))
+			}
+		}
+		if before := last[(n+3)%4]; n > 0 {
+			steps[b-before]++
+			if b < before {
+				falls++
+			}
+		}
+		last[n%4] = b
+	}
+	values := &classes[0][0]
+	if values.even() && steps.even() {
+		return true, nil
+	}
+	if all.Size() < manyPixels || falls*128 < all.Size() || !values.fromBlackToWhite(signed) {
+		return false, nil
+	}
+	for i, lag := range lags {
+		mean := 0.0
+		for c := range lag {
+			mean += classes[i][c].apart()
+		}
+		if 2*float64(apart[i]) < mean {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// A histogram has how often each byte occurs.
+type histogram [math.MaxUint8 + 1]int64
+
+func (h *histogram) total() (n int64) {
+	for _, c := range h {
+		n += c
+	}
+	return n
+}
+
+// even reports whether the bytes are as evenly distributed as packed ones: the squares of what they deviate by are
+// those of chance, but for little.
+func (h *histogram) even() bool {
+	const little = 1.0 / 16
+	n, squares := float64(h.total()), 0.0
+	for _, c := range h {
+		squares += float64(c) * float64(c)
+	}
+	return float64(len(h))*squares/(n*n)-1 < float64(len(h))/n+little
+}
+
+// fromBlackToWhite reports whether there are many different bytes, dark and light ones: so they are in pictures, and
+// seldom in a series of numbers.
+func (h *histogram) fromBlackToWhite(signed bool) bool {
+	const many, dark, light = 32, 31, 224
+	var seen []int
+	for value, c := range h {
+		if c > 0 && signed {
+			value = int(int8(value)) - math.MinInt8
+		}
+		if c > 0 {
+			seen = append(seen, value)
+		}
+	}
+	return len(seen) >= many && slices.Min(seen) <= dark && slices.Max(seen) >= light
+}
+
+// apart returns how far each byte is from the one before if they come in any order, in sum.
+func (h *histogram) apart() (sum float64) {
+	n, below := h.total(), int64(0)
+	for _, c := range h {
+		below += c
+		sum += 2 * float64(below) * float64(n-below)
+	}
+	return sum / float64(max(n, 1))
+}
