@@ -39,7 +39,8 @@ type File struct {
 // Open opens a Parquet file of size bytes. The error says why it cannot be read.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer recovered(&err)()
-	g := &guard{r: r, size: size, most: mostOfFile(size), bounds: map[string]bool{}}
+	g := &guard{r: r, size: size, most: mostOfFile(size), bounds: map[string]bool{},
+		longest: map[int]int{}}
 	// Before the library sees the file: it believes what a footer claims.
 	footer, err := g.footer()
 	if err != nil {
@@ -194,6 +195,7 @@ func Between(parts []Span, from, to int64) (between []Span) {
 
 // Notes yields what the file says beside its rows and KeyValues: who wrote it, notes on a column, and the least and the
 // largest text of a column, which may be cut short, as the footer, the indexes and the pages that were read have them.
+// What is but the beginning of a value that Rows gave is left out of those that stand alone.
 func (f *File) Notes() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := f.notes(func(note string) bool { return yield(note, nil) }); err != nil {
@@ -226,7 +228,9 @@ func (f *File) notes(yield func(string) bool) (err error) {
 			}
 		}
 	}
-	for _, note := range append(notes, slices.Sorted(maps.Keys(f.guard.bounds))...) {
+	bounds := maps.Clone(f.guard.bounds)
+	maps.DeleteFunc(bounds, func(_ string, alone bool) bool { return !alone })
+	for _, note := range append(notes, slices.Sorted(maps.Keys(bounds))...) {
 		if !yield(note) {
 			return nil
 		}
@@ -350,7 +354,10 @@ func (f *File) Rows(columns ...*Column) iter.Seq2[parquet.Row, error] {
 				if cursors[i] == nil {
 					row = append(row, parquet.Value{})
 				} else {
-					err = cursors[i].row(func(v parquet.Value) { row = append(row, v.Clone()) })
+					err = cursors[i].row(func(v parquet.Value) {
+						row = append(row, v.Clone())
+						f.guard.stands(columns[i].leaf, v)
+					})
 				}
 			}
 			more = err != io.EOF && yield(row, err) && err == nil

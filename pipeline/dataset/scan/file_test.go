@@ -385,3 +385,48 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%d places", places)
 	}
 }
+
+// TestCutBounds leaves out the bounds that are cut short and begin a value of the column, as programs write them, and
+// gives all others, also those that only differ from one by a byte.
+func TestCutBounds(t *testing.T) {
+	type row struct {
+		Text string `parquet:"text,plain"`
+	}
+	long := func(letter string, n int) string { return strings.Repeat(letter, n) }
+	for name, c := range map[string]struct {
+		values []string
+		bound  string // in place of those of the column
+		said   bool
+	}{
+		"the beginning of a value":                {[]string{long("a", 300), long("m", 300)}, long("m", 256), false},
+		"its last byte is one higher":             {[]string{long("a", 300), long("m", 300)}, long("m", 255) + "n", false},
+		"its last byte is two higher":             {[]string{long("a", 300), long("m", 300)}, long("m", 255) + "o", true},
+		"another byte is higher":                  {[]string{long("a", 300), long("m", 300)}, long("m", 254) + "nm", true},
+		"as long as the value":                    {[]string{long("a", 300), long("m", 256)}, long("m", 256), true},
+		"in a value":                              {[]string{long("a", 300), "x" + long("m", 300)}, long("m", 256), true},
+		"as short as a digest":                    {[]string{long("a", 300), long("m", 300)}, long("m", 64), true},
+		"the beginning of a value of another row": {[]string{long("z", 300), long("m", 300)}, long("m", 256), false},
+	} {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Uncompressed), parquet.SkipPageStatistics("text"))
+		for _, v := range c.values {
+			_, err := w.Write([]row{{v}})
+			testkit.OK(t, err)
+		}
+		testkit.OK(t, w.Close())
+		f := opened(t, b.Bytes())
+		meta := &f.parquet.Metadata().RowGroups[0].Columns[0].MetaData
+		meta.Statistics = format.Statistics{MinValue: []byte(c.bound), MaxValue: []byte(c.bound)}
+		for _, col := range f.Columns {
+			for _, err := range f.Rows(col) {
+				testkit.OK(t, err)
+			}
+		}
+		said := false
+		for note, err := range f.Notes() {
+			testkit.OK(t, err)
+			said = said || note == c.bound
+		}
+		testkit.Same(t, name, c.said, said)
+	}
+}

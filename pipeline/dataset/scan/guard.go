@@ -46,11 +46,16 @@ type guard struct {
 	size int64
 	most int64 // bytes of a page
 
-	bounds map[string]bool // of texts, that the pages say which were checked
+	// The bounds of texts, that footer and pages say which were checked: false for the beginning of a value that was read.
+	bounds  map[string]bool
+	longest map[int]int // of each column: one that was cut short is as long as that
 }
 
 // longestBound is how much of a bound is kept: some writers do not cut them short, and a picture may be one.
 const longestBound = 4 << 10
+
+// leastCut is how long a bound is at least that counts as cut short: one that is no longer can be an id or a digest.
+const leastCut = 65
 
 // note keeps the bounds of a column of texts.
 func (g *guard) note(col *parquet.Column, s format.Statistics) {
@@ -58,9 +63,27 @@ func (g *guard) note(col *parquet.Column, s format.Statistics) {
 		return
 	}
 	for _, b := range [][]byte{s.Min, s.Max, s.MinValue, s.MaxValue} {
-		if len(b) > 0 {
-			g.bounds[string(b[:min(len(b), longestBound)])] = true
+		bound := string(b[:min(len(b), longestBound)])
+		if _, known := g.bounds[bound]; !known && bound != "" {
+			g.bounds[bound] = true
 		}
+		g.longest[col.Index()] = max(g.longest[col.Index()], len(bound))
+	}
+}
+
+// stands takes the beginning of a value that was read from the bounds of its column, for it says nothing that the value
+// does not: also with its last byte one higher, as an upper bound has it.
+func (g *guard) stands(col *parquet.Column, value parquet.Value) {
+	n := g.longest[col.Index()]
+	if n < leastCut || len(value.ByteArray()) <= n {
+		return
+	}
+	begin := bytes.Clone(value.ByteArray()[:n])
+	for range 2 {
+		if g.bounds[string(begin)] {
+			g.bounds[string(begin)] = false
+		}
+		begin[n-1]++
 	}
 }
 
@@ -199,6 +222,7 @@ func (g *guard) chunk(col *parquet.Column, meta *format.ColumnMetaData) (cost in
 	if meta.NumValues < 0 || meta.NumValues > maxChunkValues {
 		return 0, nil, fmt.Errorf("%d values in one row group, at most %d are read", meta.NumValues, maxChunkValues)
 	}
+	g.note(col, meta.Statistics)
 	var dictionary, largest, values int64
 	for pos < end {
 		p, err := g.page(pos, end)
