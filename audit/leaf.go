@@ -278,7 +278,8 @@ func (t *table) column(name string) *column {
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
-		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID), phash: asked(says.PHash) || last == "phash"}
+		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID),
+			phash: asked(says.PHash) || last == "phash"}
 		t.hasID, t.hasPHash = t.hasID || c.asked, t.hasPHash || asked(says.PHash)
 		c.place = slices.Contains(manifest.FieldImage.Names(), last)
 		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")

@@ -126,7 +126,8 @@ func exportProblem(err error) error {
 	switch {
 	case errors.As(err, &not) && not.Waits:
 		return &problem{err: err, code: exitRetry, hint: "settle what is held back first: if it is really gone, " +
-			"rehydrate recheck RELEASE --confirm-removals; if not, rehydrate recheck RELEASE again later; then run and export again"}
+			"rehydrate recheck RELEASE --confirm-removals; if not, rehydrate recheck RELEASE again later; " +
+			"then run and export again"}
 	case errors.As(err, &not):
 		return &problem{err: err, code: exitRetry,
 			hint: "update the dataset first: rehydrate run RELEASE; then export again"}
