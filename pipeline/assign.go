@@ -19,31 +19,52 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 	for i, h := range answered {
 		ids[i], of[h.Post.ID] = h.Post.ID, h
 	}
-	// One question for all of them: it waits for the images that are being stored.
+	// One question for all of them: it waits for the images that are being stored. Of a gallery all that is stored is
+	// known before the first entry has its step.
+	galleries := map[manifest.PostID][]workspace.Record{}
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
 		if err != nil {
 			return err
 		}
 		h := of[rec.ID]
-		c, a := g.answerOf(h, rec)
-		s := next(g.terms, rec, a)
-		if s.gone {
-			j := state.Judge{Policy: g.Policy, Now: g.Now()}
-			if h.Post.stone != nil {
-				j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
-			}
-			res := j.Outcome(rec)
-			s.outcome, s.reason = res.Outcome, res.Reason
-		}
-		if err := g.do(ctx, rec, c, s); err != nil {
+		gallery := h.Found != nil &&
+			slices.ContainsFunc(h.Found.Images, func(c reddit.Candidate) bool { return c.Media != "" })
+		if gallery {
+			galleries[rec.ID] = append(galleries[rec.ID], rec)
+		} else if err := g.assignEntry(ctx, h, rec, nil); err != nil {
 			return err
+		}
+	}
+	for _, id := range ids {
+		for _, rec := range galleries[id] {
+			if err := g.assignEntry(ctx, of[id], rec, galleries[id]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// answerOf is what Reddit said of the image of an entry, as next takes it.
-func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.Candidate, answer) {
+// assignEntry is assign for one entry. In a gallery, beside are all entries of its post.
+func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec workspace.Record,
+	beside []workspace.Record) error {
+	c, a := g.answerOf(h, rec, beside)
+	s := next(g.terms, rec, a)
+	if s.gone {
+		j := state.Judge{Policy: g.Policy, Now: g.Now()}
+		if h.Post.stone != nil {
+			j.Tombstones = state.Holding{rec.ID: *h.Post.stone}
+		}
+		res := j.Outcome(rec)
+		s.outcome, s.reason = res.Outcome, res.Reason
+	}
+	return g.do(ctx, rec, c, s)
+}
+
+// answerOf is what Reddit said of the image of an entry, as next takes it. The image that is stored of an entry beside
+// it is not its own, wherever the gallery has that now.
+func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record,
+	beside []workspace.Record) (reddit.Candidate, answer) {
 	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
 	if h.Found == nil {
 		return reddit.Candidate{}, a
@@ -55,6 +76,11 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record) (reddit.
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
 	case c.Fault == nil && rec.Image == nil && source != "" && !c.IsFrom(source):
 		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
+	case c.Fault == nil && rec.Image == nil && c.Media != "":
+		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(r.Image.Source) })
+		if of >= 0 && beside[of].Key != rec.Key {
+			c.Fault = reddit.AnotherImage("the gallery has the image of " + beside[of].Key.String() + " in its place")
+		}
 	}
 	a.place = &place{c.Source(), c.Fault}
 	return c, a
@@ -99,10 +125,41 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	if err != nil {
 		return err
 	}
+	beside, err := g.imagesBeside(ctx, rec, c)
+	if err != nil {
+		return err
+	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
-		source: c.Source(), before: s.before, stored: stored, erased: erased,
+		source: c.Source(), before: s.before, stored: stored, erased: erased, beside: beside,
 		refused: stored && s.outcome != "",
 		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
+}
+
+// imagesBeside returns the images of a gallery that are, or were, stored of entries beside one that has none: where
+// Reddit drops an item, places shift, and not of each stored image it is known from which item it came.
+func (g *gatherer) imagesBeside(ctx context.Context, of workspace.Record, c reddit.Candidate) (
+	beside []workspace.FormerImage, err error) {
+	if of.Image != nil || c.Media == "" {
+		return nil, nil
+	}
+	all, err := g.Workspace.FormerImages(ctx, []manifest.PostID{of.ID})
+	if err != nil {
+		return nil, err
+	}
+	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{of.ID}}) {
+		if err != nil {
+			return nil, err
+		}
+		if i := rec.Image; i != nil {
+			all = append(all, workspace.FormerImage{Key: rec.Key,
+				Digests: workspace.Digests{File: i.OriginalSHA256, Stripped: i.SHA256, Pixels: i.PixelsSHA256}})
+		}
+	}
+	own := map[workspace.Digests]bool{}
+	for _, f := range all {
+		own[f.Digests] = own[f.Digests] || f.Key == of.Key
+	}
+	return slices.DeleteFunc(all, func(f workspace.FormerImage) bool { return own[f.Digests] }), nil
 }
 
 // leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it
