@@ -213,6 +213,45 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 	}
 }
 
+// TestImagesOfOtherRecords: an image is not that of a record in another list, and an id with /0 is that of a first image.
+func TestImagesOfOtherRecords(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	picture := base64.StdEncoding.EncodeToString(w.images[live2])
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{`{"train":[{"id":"LIVE1","image":1}],"test":[{"img":"PICTURE"}]}`, false},
+		{`{"train":[{"id":"LIVE2","image":1}],"test":[{"id":"LIVE1","image":0}]}`, true},
+		{`{"train":[{"id":"LIVE1","image":0,"img":"PICTURE"}],"test":[]}`, true},
+		{"id,n\nLIVE1/0,4\nLIVE2/0,4\n", true},
+		{"id,n\nLIVE1/1,4\nLIVE2/0,4\n", false},
+	} {
+		text := strings.NewReplacer("LIVE1", live1, "LIVE2", live2, "PICTURE", picture).Replace(c.text)
+		file := filepath.Join(t.TempDir(), "posts")
+		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+		r := w.audit(t, w.ws, file)
+		got := slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.ID == live1 && strings.HasPrefix(f.Where, file)
+		})
+		if got != c.want {
+			t.Errorf("%.60q: found is %t; %+v, open %+v", c.text, got, r.Findings, r.Open)
+		}
+	}
+}
+
+// TestColumnsAreShownByName: a report has no key or cell in the place of a name that is a text, an address or an image.
+func TestColumnsAreShownByName(t *testing.T) {
+	for name, want := range map[string]string{"id": "id", "data.posts[].Image ID": "data.posts[].Image ID",
+		"{}": "{}", "": "", "größe_2": "größe_2", "joe.bloggs@example.com": "1", "WHEN THE MONDAY MEETING WAS AN EMAIL": "1",
+		"a." + strings.Repeat("QUJD", 20): "1", "/9j/2wCEAAMCAgMCAgMD": "1", "a\x1b[31m": "1"} {
+		testkit.Same(t, name, want, newTable(place{src: &source{where: "f"}, path: "f"}).column(name).shown())
+	}
+}
+
 // TestPlacesOfManyIDs: an object with many ids and many places in lists that don't belong together has a budget, too.
 func TestPlacesOfManyIDs(t *testing.T) {
 	a := newAudit(Config{})

@@ -81,7 +81,7 @@ func (p place) String() string {
 			s += rowMark + strconv.FormatInt(p.table.shown(p.row)+1, 10)
 		}
 		if p.col != nil && p.col.name != "" {
-			s += " > column " + p.col.name
+			s += " > column " + p.col.shown()
 		}
 	}
 	return s + p.part
@@ -251,6 +251,8 @@ type table struct {
 	values int64        // outermost ones
 	lines  []line       // those whose number is not that of their first row, but for what the one before is apart already
 	row    int64        // of what is being read
+	used   int64        // the last row that has a value
+	first  bool         // the next value is the first element of the outermost list
 	ids    []apartID    // for which no place of an image was found yet
 	places []apartPlace // for which no id was found yet
 	ended  int32        // how many lists had some
@@ -288,6 +290,19 @@ func (t *table) column(name string) *column {
 	return c
 }
 
+var isShortName = regexp.MustCompile(`^[\pL\pN_(){}\[\]#:?-]{0,40}( [\pL\pN_()\[\]#:?-]{1,40}){0,2}$`)
+
+// shown is the name of the column as a report has it, which is handed on. What is hardly a name has its number instead:
+// where a table has no header, or a map has texts as its keys, it can be an image, a caption or an address.
+func (c *column) shown() string {
+	for part := range strings.SplitSeq(c.name, ".") {
+		if len(part) > 60 || !isShortName.MatchString(part) {
+			return strconv.Itoa(int(c.number))
+		}
+	}
+	return c.name
+}
+
 // unused returns the row of a value that no row has.
 func (t *table) unused() int64 {
 	t.beside++
@@ -308,6 +323,10 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 		key, err = manifest.ParseKey(text)
 	}
 	named := false
+	if id, first := strings.CutSuffix(text, "/0"); err != nil && first { // so nobody writes a post alone
+		key, err = manifest.ParseKey(id)
+		named = err == nil && key.Image == 0
+	}
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
 			key, _ = manifest.ParseKey(name)
@@ -480,7 +499,7 @@ func (w walker) finish(t *table) {
 		if c.ids && !t.src.ours && !t.lists && !c.numbers && 2*c.telling > c.foreign+c.unread &&
 			(t.rows > 0 || c.asked) {
 			w.open(t.String(), "ask whoever has it from where the ids are, and audit it with that release",
-				"%d ids of another release in column %s: nobody asked Reddit about them", c.foreign, c.name)
+				"%d ids of another release in column %s: nobody asked Reddit about them", c.foreign, c.shown())
 		}
 		if n := c.base36; n.n > 0 && !t.lists {
 			w.openIDs(t.at(n.row, c))
@@ -488,7 +507,7 @@ func (w walker) finish(t *table) {
 		if d := c.damaged; d.n > 0 && !t.src.ours && !t.lists {
 			w.open(t.at(d.row, c).String(), "look the ids up where the table came from, and import them as text",
 				"%s in column %s can be ids that a spreadsheet took for numbers, the first is %s", page.Counted(d.n,
-					"value"), c.name, d.value)
+					"value"), c.shown(), d.value)
 		}
 		if ids && t.parquet && c.unnamed > 0 {
 			w.open(t.String(), "look at these rows", "%d rows have no post id that can be read, the first is row %d",

@@ -169,6 +169,9 @@ func (t *table) placeImages(w walker) error {
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
 	w.scanValue(t, c, t.row, value)
+	if !strings.HasSuffix(c.name, "{}") || len(c.hits) > hits { // a key says nothing of what a row has, unless it is an id
+		t.used = t.row
+	}
 	for n := hits; n < len(c.hits); n++ {
 		if c.wantsPlace(c.hits[n]) {
 			t.ids = append(t.ids, apartID{column: c, hit: int32(n)})

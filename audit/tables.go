@@ -514,7 +514,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	t.json = true
 	for ; err == nil && d.More(); t.rows++ {
 		t.beginLine()
-		t.row, t.ids, t.places, t.ended = t.rows, t.ids[:0], t.places[:0], 0
+		t.row, t.used, t.ids, t.places, t.ended = t.rows, -1, t.ids[:0], t.places[:0], 0
 		_, err = w.value(t, d, "", 0, false)
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
@@ -582,6 +582,8 @@ func (d *jsonPieces) Token() (json.Token, error) {
 func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) (json.Token, error) {
 	token, err := d.Token()
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
+	first := t.first
+	t.first = false
 	switch v := token.(type) {
 	case string:
 		err = cmp.Or(err, w.scanMember(t, t.column(path), v, v))
@@ -595,6 +597,10 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 			return nil, errors.New("nested too deep")
 		}
 		if v == '{' {
+			if first && t.used >= t.row { // a record of another list, or of an object that has more, is not in their row
+				t.rows++
+				t.row = t.rows
+			}
 			return nil, w.members(t, d, path, level, listed)
 		}
 		return nil, w.elements(t, d, path, level, listed)
@@ -644,6 +650,7 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 			t.row = t.rows
 		}
 		ids, places := len(t.ids), len(t.places)
+		t.first = n == 0 && !listed
 		var token json.Token
 		token, err = w.value(t, d, path+"[]", level+1, true)
 		t.elementEnds(ids, places, n)
