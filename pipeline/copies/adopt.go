@@ -42,8 +42,15 @@ func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now 
 		}
 	}
 	c := workspace.Copy{Path: name, Note: note, Made: now.UTC().Truncate(time.Second)}
-	if err := readOurs(ctx, ws, &c); err != nil {
+	if err := readCopy(ctx, &c); err != nil {
+		return state.CopyReport{}, notCopy(ctx, name, err)
+	}
+	unknown, err := noEntry(ctx, ws, c.Rows)
+	if err != nil {
 		return state.CopyReport{}, err
+	}
+	if unknown != "" {
+		return state.CopyReport{}, notCopy(ctx, name, fmt.Errorf("it has a row of %s, %w", unknown, ErrNoEntry))
 	}
 	if at >= 0 {
 		was := registered[at]
@@ -115,18 +122,6 @@ func settled(ctx context.Context, c workspace.Copy) error {
 		return lostFolder(unfinishedPath(c.Path))
 	}
 	return nil
-}
-
-// readOurs is readCopy for a folder in which every row is of an entry. Its errors are those of Adopt.
-func readOurs(ctx context.Context, ws *workspace.Workspace, c *workspace.Copy) error {
-	if err := readCopy(ctx, c); err != nil {
-		return notCopy(ctx, c.Path, err)
-	}
-	unknown, err := noEntry(ctx, ws, c.Rows)
-	if err == nil && unknown != "" {
-		err = notCopy(ctx, c.Path, fmt.Errorf("it has a row of %s, %w", unknown, ErrNoEntry))
-	}
-	return err
 }
 
 // readCopy reads what lies in the folder of a copy: its files, rows and format.

@@ -86,30 +86,22 @@ func away(format, name string) error {
 
 // closeLost is Close for a copy of which only the log knows, and reports whether name is one.
 func closeLost(ctx context.Context, ws *workspace.Workspace, name string) (bool, error) {
-	lost, err := lostAt(ctx, ws, name)
-	if lost == nil || err != nil {
+	all, err := ws.LostCopies(ctx)
+	if err != nil {
 		return false, err
 	}
-	if err := away(lost.Format, name); err != nil {
+	at := slices.IndexFunc(all, func(l workspace.LostCopy) bool { return l.Path == state.SHA256([]byte(name)) })
+	if at < 0 {
+		return false, nil
+	}
+	if err := away(all[at].Format, name); err != nil {
 		return true, err
 	}
-	return true, ws.CloseLostCopy(ctx, *lost, purged(workspace.Copy{Path: name, Format: lost.Format}, "told"))
+	return true, ws.CloseLostCopy(ctx, all[at], purged(workspace.Copy{Path: name, Format: all[at].Format}, "told"))
 }
 
-// lostAt returns the copy that only the log knows, and that was at the path name; nil for none.
-func lostAt(ctx context.Context, ws *workspace.Workspace, name string) (*workspace.LostCopy, error) {
-	all, err := ws.LostCopies(ctx)
-	at := slices.IndexFunc(all, func(l workspace.LostCopy) bool { return l.Path == state.SHA256([]byte(name)) })
-	if at < 0 || err != nil {
-		return nil, err
-	}
-	return &all[at], nil
-}
-
-// Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. One that
-// only the log knows is registered there with the files that lie there, unless it is on record there already, as after
-// an Adopt: those of which its last record names the digest are as it says. The report is about the copy at its new
-// place.
+// Move records that a registered copy lies elsewhere now: every file there has the digest that is on record. The report
+// is about the copy at its new place.
 func Move(
 	ctx context.Context, ws *workspace.Workspace, from, to string, now time.Time,
 ) (state.CopyReport, error) {
@@ -124,52 +116,31 @@ func Move(
 			return none, err
 		}
 	}
-	isFrom := func(c workspace.Copy) bool { return c.Path == from }
-	at := slices.IndexFunc(copies, isFrom)
-	var lost *workspace.LostCopy
+	at := slices.IndexFunc(copies, func(c workspace.Copy) bool { return c.Path == from })
 	if at < 0 || state.StateOfCopy(copies[at]) == state.CopyClosed {
-		lost, err = lostAt(ctx, ws, from)
-		if err != nil {
-			return none, err
-		}
-		if lost == nil {
-			return none, fmt.Errorf("%w %s", ErrNoCopy, from)
-		}
+		return none, fmt.Errorf("%w %s", ErrNoCopy, from)
 	}
 	if _, err := os.Lstat(from); !isMissing(err) {
 		return none, fmt.Errorf("%w: %s", ErrCopyThere, from)
 	}
-	if err := apart(ws, slices.DeleteFunc(slices.Clone(copies), isFrom), to); err != nil {
+	if err := apart(ws, slices.Delete(slices.Clone(copies), at, at+1), to); err != nil {
 		return none, err
 	}
-	var old workspace.Copy
-	if lost == nil {
-		old = copies[at]
-	} else {
-		old, err = lostCopy(ctx, ws, *lost, to)
-		if err != nil {
-			return none, err
-		}
-		old.Path = from
-	}
-	moved := old
+	old, moved := copies[at], copies[at]
 	moved.Path = to
 	there := slices.IndexFunc(copies, func(c workspace.Copy) bool {
 		return c.Path == to && state.StateOfCopy(c) != state.CopyClosed
 	})
 	if there >= 0 {
 		same := copies[there]
-		switch {
-		case lost != nil: // somebody registered it there since
-			moved = same
-		case !same.Made.Equal(old.Made) || same.Back != from && old.Back != to:
+		if !same.Made.Equal(old.Made) || same.Back != from && old.Back != to {
 			// Its record, and what it owes, would be forgotten.
 			return none, fmt.Errorf("%w: another one is on record at %s", ErrForeign, to)
-		case same.Back == from: // it was moved back, and a purge took it up before that was told
-			moved, moved.Back = same, ""
-		default:
-			moved.Back = ""
 		}
+		if same.Back == from { // it was moved back, and a purge took it up before that was told
+			moved = same
+		}
+		moved.Back = ""
 	}
 	if err := check(ctx, moved, whole, false, nil); err != nil || len(old.Files) == 0 {
 		return none, fmt.Errorf("%w: %s: %w", ErrNotCopy, to, cmp.Or(err, errors.New("its export was never finished")))
@@ -187,38 +158,6 @@ func Move(
 	return report, ws.MoveCopy(ctx, old, moved, event, purged(old, "told"))
 }
 
-// lostCopy returns the record that a copy which only the log knows gets where it lies now, at the path name. Its files
-// are as the last record of the log has them, which names MaxFiles at most, and every row is of an entry.
-func lostCopy(
-	ctx context.Context, ws *workspace.Workspace, lost workspace.LostCopy, name string,
-) (workspace.Copy, error) {
-	c := workspace.Copy{Path: name, Note: state.UnknownHolder}
-	if err := readOurs(ctx, ws, &c); err != nil {
-		return c, err
-	}
-	c.Format, c.Made = lost.Format, lost.Made
-	log, err := ws.LogReader(ctx)
-	if err != nil {
-		return c, err
-	}
-	var last []auditlog.File
-	for e, err := range log.Records(ctx, lost.Record) {
-		if err != nil {
-			return c, err
-		}
-		if e.Path == lost.Path && len(e.Files) > 0 {
-			last = e.Files
-		}
-	}
-	there := logFilesOf(c.Files)
-	for _, f := range last {
-		if !slices.Contains(there, f) {
-			return c, notCopy(ctx, name, fmt.Errorf("%s is not as the log has it", f.Name))
-		}
-	}
-	return c, nil
-}
-
 // purged returns the log's record of a copy that lost rows, or that is gone.
 func purged(c workspace.Copy, verdict string) auditlog.Event {
 	return auditlog.Event{Kind: auditlog.CopyPurged, Path: state.SHA256([]byte(c.Path)), Format: c.Format,
@@ -227,13 +166,8 @@ func purged(c workspace.Copy, verdict string) auditlog.Event {
 
 // logFiles returns as many files as a log record has room for. The workspace has the digests of all.
 func logFiles(files []workspace.File) []auditlog.File {
-	return logFilesOf(files[:min(len(files), auditlog.MaxFiles)])
-}
-
-// logFilesOf returns files as a log record has them.
-func logFilesOf(files []workspace.File) []auditlog.File {
 	var list []auditlog.File
-	for _, f := range files {
+	for _, f := range files[:min(len(files), auditlog.MaxFiles)] {
 		list = append(list, auditlog.File{Name: f.Name, SHA256: f.SHA256})
 	}
 	return list

@@ -31,9 +31,6 @@ func ThirdPartyPath(name string) string {
 	return "third-party:" + name // no path of a copy: those are absolute
 }
 
-// UnknownHolder is the note of a copy of which only the log tells: it does not say who has it.
-const UnknownHolder = "unknown"
-
 // A CopyReport is a registered copy, and what became of it.
 type CopyReport struct {
 	Path   string           `json:"path"` // or ThirdPartyPath; of LostCopies sha256: and the first digits of its digest
@@ -196,16 +193,12 @@ func LostCopies(ctx context.Context, ws *workspace.Workspace) ([]CopyReport, err
 	lost, err := ws.LostCopies(ctx)
 	list := []CopyReport{}
 	for _, l := range lost {
-		register := ""
-		if l.Format != ThirdParty {
-			register = "register the copy with --adopt where it was made, or with --moved where it lies now, "
-		}
-		list = append(list, CopyReport{Path: "sha256:" + l.Path[:min(16, len(l.Path))], Note: UnknownHolder,
+		list = append(list, CopyReport{Path: "sha256:" + l.Path[:min(16, len(l.Path))], Note: "unknown",
 			Format: l.Format, Made: l.Made,
 			Files: []workspace.File{}, State: CopyOpen, Owed: []string{}, Purged: []string{},
 			Told: fmt.Sprintf("the log has it (record %d, of %s), and state.db, which was put back from a backup, lacks it: "+
-				"put back a newer state.db, %sor delete the copy and say so with --destroyed", l.Record,
-				l.Made.Format(time.RFC3339), register)})
+				"put back a newer state.db, or delete the copy and say so with --destroyed", l.Record,
+				l.Made.Format(time.RFC3339))})
 	}
 	return list, err
 }
