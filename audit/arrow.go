@@ -414,7 +414,9 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 		around := t.element
 		defer func() { t.element = around }()
 		for at := from; at < to; at++ {
-			t.element = element{1, int32(at - from), int32(to - from)}
+			if around.list == 0 { // of lists in lists, the outermost one says what belongs together
+				t.element = element{1, int32(at - from), int32(to - from)}
+			}
 			if err := w.arrowValue(t, name+"[]", a.ListValues(), int(at)); err != nil {
 				return err
 			}

@@ -193,6 +193,14 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 		{`{"LIVE2":[{"id":"LIVE2","image":1},{"id":"LIVE1"}]}`, true},
 		{`{"id":"LIVE1","image":"1.0"}`, false},
 		{`{"id":"LIVE1","image":[` + strings.Repeat("7,", 40) + `7]}`, true}, // a picture
+		// Many answers about a gallery, ids of other things, and keys that count.
+		{`{"id":"LIVE1","votes":[` + strings.Repeat(`{"image":1},`, 30) + `{"image":0}]}`, true},
+		{`{"id":"LIVE1","votes":[` + strings.Repeat(`{"image":1},`, 30) + `{"image":2}]}`, false},
+		{`{"id":"LIVE1","images":[{"id":"xk3lp9","image":0}]}`, true},
+		{`{"id":"LIVE1","images":[{"id":"xk3lp9","image":2}]}`, true},
+		{`{"id":{"0":"LIVE2","1":"LIVE1"},"image":{"0":2,"1":0}}`, true},
+		{`{"id":{"0":"LIVE2","1":"LIVE1"},"image":{"0":0,"1":2}}`, false},
+		{`{"0":{"id":"LIVE1","tags":["a","b"],"image":1},"1":{"id":"LIVE2","image":0}}`, false},
 		{table(posts{[]string{"1other", live1}, []int32{0, 1}}), false},
 		{table(posts{[]string{"1other", live1}, []int32{1, 0}}), true},
 		{table(posts{[]string{live2, live1}, []int32{1, 0}}), true},
@@ -226,6 +234,7 @@ func TestImagesOfOtherRecords(t *testing.T) {
 	}{
 		{`{"train":[{"id":"LIVE1","image":1}],"test":[{"img":"PICTURE"}]}`, false},
 		{`{"train":[{"id":"LIVE2","image":1}],"test":[{"id":"LIVE1","image":0}]}`, true},
+		{`{"0":{"id":"LIVE1","image":1},"1":{"img":"PICTURE"}}`, false},
 		{`{"train":[{"id":"LIVE1","image":0,"img":"PICTURE"}],"test":[]}`, true},
 		{"id,n\nLIVE1/0,4\nLIVE2/0,4\n", true},
 		{"id,n\nLIVE1/1,4\nLIVE2/0,4\n", false},

@@ -338,7 +338,8 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	}
 	if c.place && !c.apart {
 		if n, ok := manifest.ParseImage(text); ok && (n > 0 || c.in.list > 0) {
-			c.places = append(c.places, imageAt{row, apartPlace{image: int32(n), element: c.in}})
+			c.places = append(c.places, imageAt{row,
+				apartPlace{image: int32(n), bare: strings.HasSuffix(c.name, "[]"), element: c.in}})
 		}
 	}
 	e := w.posts[key.ID]

@@ -24,10 +24,12 @@ type (
 		key    bool // of an object, whose value is about it
 		element
 	}
-	// An apartPlace is the place of an image that has no id yet; taken is one that only keys can still have.
+	// An apartPlace is the place of an image that has no id yet.
 	apartPlace struct {
-		image int32
-		taken bool
+		image   int32
+		bare    bool // it was an element itself, and of no object
+		taken   bool // only keys can still have it
+		foreign bool // its object has the id of a post that is not known
 		element
 	}
 )
@@ -59,11 +61,11 @@ func (w walker) match(ids []apartID, places []apartPlace) error {
 			switch {
 			case list.list > 0 && id.list > 0 && (list.list == id.list || list.of == id.of):
 				own = append(own, r.at(id)...)
-			case list.of > mostImages:
+			case r.places[0].bare && list.of > mostImages:
 			default:
 				all := r.all(id)
 				own = append(own, all...)
-				doubt = doubt || id.list > 0 && len(all) > 0 && (id.of > 1 || list.list == 0)
+				doubt = doubt || r.foreign && len(all) > 0 || id.list > 0 && len(all) > 0 && (id.of > 1 || list.list == 0)
 			}
 			if err := w.charge(valueCost * int64(1+len(own))); err != nil {
 				return err
@@ -84,6 +86,7 @@ type placesOfList struct {
 	places   []apartPlace
 	distinct []int32 // all, once they were asked for
 	untaken  []int32
+	foreign  bool // some are
 }
 
 // at are the places of the element from which an id comes.
@@ -102,6 +105,7 @@ func (r *placesOfList) all(id apartID) []int32 {
 	if r.distinct == nil {
 		for _, p := range r.places {
 			r.distinct = append(r.distinct, p.image)
+			r.foreign = r.foreign || p.foreign
 			if !p.taken {
 				r.untaken = append(r.untaken, p.image)
 			}
@@ -185,7 +189,7 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	if !ok {
 		return nil
 	}
-	t.places = append(t.places, apartPlace{image: int32(n)})
+	t.places = append(t.places, apartPlace{image: int32(n), bare: strings.HasSuffix(c.name, "[]")})
 	if len(t.places) > manyPlaces {
 		return w.charge(placeCost)
 	}
@@ -198,11 +202,13 @@ const (
 )
 
 // unite gives the ids of an object that ends the places in it: those behind the first so many. What has no counterpart
-// stays for the object around it, but for places of a post that is not known.
+// stays for the object around it: whether places of a post that is not known are of another one is in doubt.
 func (w walker) unite(t *table, ids, places int, other bool) error {
 	switch {
 	case len(t.ids) == ids && other:
-		t.places = t.places[:places]
+		for i := range t.places[places:] {
+			t.places[places:][i].foreign = true
+		}
 		return nil
 	case len(t.ids) == ids || len(t.places) == places:
 		return nil

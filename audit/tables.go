@@ -608,11 +608,12 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	return token, err
 }
 
-// members is value for the members of an object. All of them are in its row, whatever lists are among them.
+// members is value for the members of an object. All of them are in its row, whatever lists are among them; but where
+// the keys count, as pandas has it, each is an element as of a list.
 func (w walker) members(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
 	around := t.other
 	t.other = false
-	ids, places := len(t.ids), len(t.places)
+	row, allIDs, allPlaces, n := t.row, len(t.ids), len(t.places), 0
 	for err == nil && d.More() {
 		var token json.Token
 		token, err = d.Token()
@@ -620,22 +621,46 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		ids, places := len(t.ids), len(t.places)
 		err = cmp.Or(err, w.scanMember(t, t.column(path+"{}"), key, key))
 		keyed := len(t.ids) > ids // what is in the value is of that post
-		if keyed {
+		switch {
+		case err != nil:
+		case keyed:
 			t.ids[ids].key = true
 			t.keyed++
-		}
-		if err == nil {
-			_, err = w.value(t, d, strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], "."), level+1, listed)
-		}
-		if keyed {
+			_, err = w.value(t, d, memberPath(path, key), level+1, listed)
 			t.keyed--
 			err = cmp.Or(err, w.unite(t, ids, places, false))
+		case isCount.MatchString(key):
+			t.begin(n, listed)
+			_, err = w.value(t, d, path+"[]", level+1, true)
+			t.elementEnds(ids, places, n)
+			t.row = row
+			n++
+		default:
+			_, err = w.value(t, d, memberPath(path, key), level+1, listed)
 		}
+	}
+	if n > 0 {
+		t.listEnds(allIDs, allPlaces, n)
 	}
 	_, end := d.Token()
 	other := t.other
 	t.other = around
-	return cmp.Or(err, end, w.unite(t, ids, places, other))
+	return cmp.Or(err, end, w.unite(t, allIDs, allPlaces, other))
+}
+
+var isCount = regexp.MustCompile(`^[0-9]{1,9}$`)
+
+func memberPath(path, key string) string {
+	return strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], ".")
+}
+
+// begin begins the nth element of a list: of the outermost one each is a row.
+func (t *table) begin(n int, listed bool) {
+	if n > 0 && !listed {
+		t.rows++
+		t.row = t.rows
+	}
+	t.first = n == 0 && !listed
 }
 
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
@@ -645,12 +670,8 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 	row, n, least, most := t.row, 0, int64(0), int64(0)
 	ids, places := len(t.ids), len(t.places)
 	for ; err == nil && d.More(); n++ {
-		if n > 0 && !listed {
-			t.rows++
-			t.row = t.rows
-		}
+		t.begin(n, listed)
 		ids, places := len(t.ids), len(t.places)
-		t.first = n == 0 && !listed
 		var token json.Token
 		token, err = w.value(t, d, path+"[]", level+1, true)
 		t.elementEnds(ids, places, n)

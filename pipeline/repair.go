@@ -49,18 +49,24 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.Loose
 	if err := r.allowMissing(a); err != nil {
 		return nil, err
 	}
-	unpacked, err := r.unpackUnknown(ctx, unknown)
+	put, unpacked, err := r.unpackUnknown(ctx, unknown)
 	if err != nil {
 		return nil, err
 	}
 	left := workspace.Astray{Missing: slices.Clone(a.Missing), Loose: unpacked}
+	left.Missing = slices.DeleteFunc(left.Missing, func(k manifest.Key) bool { return put[k] })
 	if err := r.restoreLoose(ctx, &left); err != nil {
 		return nil, err
 	}
 	back, err := r.restoreFromDataset(ctx, left.Missing...)
+	n := len(a.Missing) - len(left.Missing)
+	for _, done := range back {
+		if done {
+			n++
+		}
+	}
 	if err == nil {
-		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset",
-			len(a.Missing)-len(left.Missing)+len(back))
+		r.Log.Warn("stored images were missing", "images", len(a.Missing), "put back from the dataset", n)
 	}
 	return r.later, err
 }
@@ -175,15 +181,17 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	if err != nil {
 		return nil, err
 	}
-	unknown, known, err := r.unknownRows(ctx, *a, files)
-	if err != nil || len(unknown) == 0 {
+	unknown, err := r.unknownRows(ctx, *a, files)
+	if err != nil || len(unknown.loaded) == 0 {
 		return nil, err
 	}
-	fetched, err := r.fetched(ctx, unknown)
+	fetched, err := r.fetched(ctx, unknown.loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil, nil // the end of the job says that the log is damaged
 	}
-	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool { return known[k].After(e.Time) })
+	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
+		return unknown.trouble[k].After(e.Time)
+	})
 	missing := map[manifest.Key]bool{}
 	for _, k := range a.Missing {
 		missing[k] = true
@@ -198,15 +206,21 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	return fetched, err
 }
 
-// unknownRows are the rows of the dataset's files of whose images there is neither a row nor a file, as fetched wants
-// them, and when state.db noted trouble of those: it knows more than a log which is older. Rows of posts that are gone
-// are not among them.
-func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []workspace.File) (unknown map[manifest.Key]bool,
-	known map[manifest.Key]time.Time, err error) {
+// unknownImages are entries without an image file, as fetched wants them, and when state.db noted trouble of them,
+// which can be later than a log that is older.
+type unknownImages struct {
+	loaded  map[manifest.Key]bool
+	trouble map[manifest.Key]time.Time
+}
+
+// unknownRows are the rows of the dataset's files without an image file. Those of posts that are gone are not among
+// them.
+func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
+	files []workspace.File) (u unknownImages, err error) {
 	rows := map[string]bool{}
 	for _, f := range files {
 		if _, err := state.ReadRows(ctx, r.Workspace, f.Name, rows); err != nil && ctx.Err() != nil {
-			return nil, nil, err // of a damaged file nothing can be put back
+			return u, err // of a damaged file nothing can be put back
 		}
 	}
 	for _, l := range slices.Concat(a.Loose, r.later) {
@@ -216,38 +230,40 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray, files []works
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	unknown, known = map[manifest.Key]bool{}, map[manifest.Key]time.Time{}
+	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]time.Time{}}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
-			return nil, nil, err
+			return u, err
 		}
 		row := rec.Key.String()
 		gone := r.stones.Has(rec.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
 		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
-			unknown[rec.Key] = true
+			u.loaded[rec.Key] = true
 			if t := rec.Trouble; t != nil && rec.Image == nil {
-				known[rec.Key] = t.At
+				u.trouble[rec.Key] = t.At
 			}
 		}
 		delete(rows, row)
 	}
 	for row := range rows {
 		if k, err := manifest.ParseKey(row); err == nil && !r.loads && !r.stones.Has(k.ID) {
-			unknown[k] = false
+			u.loaded[k] = false
 		}
 	}
-	return unknown, known, nil
+	return u, nil
 }
 
-// unpackUnknown writes the files of these images again from the dataset, for restoreLoose to take them back.
-func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditlog.Event) (back []workspace.LooseImage,
-	err error) {
+// unpackUnknown writes the files of these images again from the dataset: of those that have their row, and the others
+// for restoreLoose to take back.
+func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditlog.Event) (put map[manifest.Key]bool,
+	back []workspace.LooseImage, err error) {
+	put = map[manifest.Key]bool{}
 	if len(fetched) == 0 {
-		return nil, nil
+		return put, nil, nil
 	}
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	wanted := map[string]manifest.Key{}
 	for k := range fetched {
@@ -263,16 +279,21 @@ func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditl
 			if fault != nil {
 				return nil
 			}
+			failed = r.Workspace.PutBack(ctx, k, body)
+			if !errors.Is(failed, workspace.ErrNoImage) {
+				put[k] = true
+				return failed
+			}
 			var l workspace.LooseImage
 			l, failed = r.Workspace.PutLoose(ctx, k, info.Format, body)
 			back = append(back, l)
 			return failed
 		})
 		if failed != nil || err != nil && ctx.Err() != nil { // a damaged file of the dataset costs its own rows alone
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return back, nil
+	return put, back, nil
 }
 
 // fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since. The
