@@ -436,7 +436,8 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 	}
 	t.reach(values, i)
 	c := t.column(name)
-	if c.in = t.element; c.in.list > 0 {
+	c.in = t.element
+	if c.in.list > 0 {
 		c.in.list = c.number
 	}
 	w.scanValue(t.table, c, t.rows, value)
