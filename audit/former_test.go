@@ -208,16 +208,24 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 		{table(posts{[]string{live1}, []int32{1, 2, 0}}), true},
 		{table(posts{[]string{live1}, []int32{1, 2}}), false},
 	} {
-		text := strings.NewReplacer("LIVE1", live1, "LIVE2", live2).Replace(c.text)
-		file := filepath.Join(t.TempDir(), "posts")
-		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
-		r := w.audit(t, w.ws, file)
-		got := slices.ContainsFunc(r.Findings, func(f Finding) bool {
-			return f.ID == live1 && strings.HasPrefix(f.Where, file)
-		})
-		if got != c.want {
-			t.Errorf("%q: found is %t; %+v, open %+v", c.text, got, r.Findings, r.Open)
-		}
+		w.checkFinds(t, c.text, c.want)
+	}
+}
+
+// checkFinds checks whether an audit finds what is of live1 in a file with this text, in which LIVE1 and LIVE2 stand for
+// the ids, and PICTURE for the image of live2.
+func (w *world) checkFinds(t *testing.T, text string, want bool) {
+	t.Helper()
+	picture := base64.StdEncoding.EncodeToString(w.images[live2])
+	file := filepath.Join(t.TempDir(), "posts")
+	testkit.OK(t, os.WriteFile(file, []byte(strings.NewReplacer("LIVE1", live1, "LIVE2", live2,
+		"PICTURE", picture).Replace(text)), 0o600))
+	r := w.audit(t, w.ws, file)
+	got := slices.ContainsFunc(r.Findings, func(f Finding) bool {
+		return f.ID == live1 && strings.HasPrefix(f.Where, file)
+	})
+	if got != want {
+		t.Errorf("%.200q: found is %t; %+v, open %+v", text, got, r.Findings, r.Open)
 	}
 }
 
@@ -227,7 +235,6 @@ func TestImagesOfOtherRecords(t *testing.T) {
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
 	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
 		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
-	picture := base64.StdEncoding.EncodeToString(w.images[live2])
 	for _, c := range []struct {
 		text string
 		want bool
@@ -239,16 +246,7 @@ func TestImagesOfOtherRecords(t *testing.T) {
 		{"id,n\nLIVE1/0,4\nLIVE2/0,4\n", true},
 		{"id,n\nLIVE1/1,4\nLIVE2/0,4\n", false},
 	} {
-		text := strings.NewReplacer("LIVE1", live1, "LIVE2", live2, "PICTURE", picture).Replace(c.text)
-		file := filepath.Join(t.TempDir(), "posts")
-		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
-		r := w.audit(t, w.ws, file)
-		got := slices.ContainsFunc(r.Findings, func(f Finding) bool {
-			return f.ID == live1 && strings.HasPrefix(f.Where, file)
-		})
-		if got != c.want {
-			t.Errorf("%.60q: found is %t; %+v, open %+v", c.text, got, r.Findings, r.Open)
-		}
+		w.checkFinds(t, c.text, c.want)
 	}
 }
 
