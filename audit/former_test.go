@@ -212,8 +212,8 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 	}
 }
 
-// checkFinds checks whether an audit finds what is of live1 in a file with this text, in which LIVE1 and LIVE2 stand for
-// the ids, and PICTURE for the image of live2.
+// checkFinds checks whether an audit finds what is of live1 in a file with this text, in which LIVE1 and LIVE2 stand
+// for the ids, and PICTURE for the image of live2.
 func (w *world) checkFinds(t *testing.T, text string, want bool) {
 	t.Helper()
 	picture := base64.StdEncoding.EncodeToString(w.images[live2])
@@ -229,7 +229,8 @@ func (w *world) checkFinds(t *testing.T, text string, want bool) {
 	}
 }
 
-// TestImagesOfOtherRecords: an image is not that of a record in another list, and an id with /0 is that of a first image.
+// TestImagesOfOtherRecords: an image is not that of a record in another list, and an id with /0 is that of a first
+// image.
 func TestImagesOfOtherRecords(t *testing.T) {
 	w, ctx := newWorld(t, false, false), t.Context()
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
@@ -253,8 +254,9 @@ func TestImagesOfOtherRecords(t *testing.T) {
 // TestColumnsAreShownByName: a report has no key or cell in the place of a name that is a text, an address or an image.
 func TestColumnsAreShownByName(t *testing.T) {
 	for name, want := range map[string]string{"id": "id", "data.posts[].Image ID": "data.posts[].Image ID",
-		"{}": "{}", "": "", "größe_2": "größe_2", "joe.bloggs@example.com": "1", "WHEN THE MONDAY MEETING WAS AN EMAIL": "1",
-		"a." + strings.Repeat("QUJD", 20): "1", "/9j/2wCEAAMCAgMCAgMD": "1", "a\x1b[31m": "1"} {
+		"{}": "{}", "": "", "größe_2": "größe_2", "joe.bloggs@example.com": "1",
+		"WHEN THE MONDAY MEETING WAS AN EMAIL": "1",
+		"a." + strings.Repeat("QUJD", 20):      "1", "/9j/2wCEAAMCAgMCAgMD": "1", "a\x1b[31m": "1"} {
 		testkit.Same(t, name, want, newTable(place{src: &source{where: "f"}, path: "f"}).column(name).shown())
 	}
 }

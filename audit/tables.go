@@ -689,5 +689,8 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 	t.listEnds(ids, places, n)
 	whole := len(raw) == n && (least == 0 || most <= math.MaxInt8)
 	_, end := d.Token()
+	if len(raw) < fewBytes { // as most lists
+		return cmp.Or(err, end)
+	}
 	return cmp.Or(err, end, w.numbers(t.at(row, nil), section(raw), whole, least < 0))
 }

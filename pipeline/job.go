@@ -93,7 +93,7 @@ type Reddit interface {
 
 const (
 	grace   = 6 * time.Second // a stopped run waits for what is in flight
-	lastAct = 3 * time.Second // then it deals with posts that it found gone: both are over before who stops it kills it
+	lastAct = 3 * time.Second // then it deals with posts that it found gone
 )
 
 // A run is what the stages of one job share.

@@ -157,7 +157,8 @@ func (w *world) load() {
 
 // do does steps, which a semicolon or a line's end separates. What a step is, its first word says:
 //
-//	post WORD ID...      Reddit says of the posts: live, deleted, crosspost (as one deleted), moderator, copyright, absent, quarantined, unclear
+//	post WORD ID...      Reddit says of the posts: live, deleted, crosspost (deleted as one), moderator, copyright,
+//	                     absent, quarantined, unclear
 //	crosspost ID ID...   the posts are crossposts of the first one, whose images they show
 //	image WORD ROW...    and of images of live posts: a key of oddities or ok
 //	serve WHAT ROW...    the host sends there: a picture as drawn takes it, or a key of answers

@@ -885,7 +885,8 @@ func (w *Workspace) PutBack(ctx context.Context, k manifest.Key, body []byte) (e
 }
 
 // PutLoose writes the file of an image of which there is no row. TakeBack makes one.
-func (w *Workspace) PutLoose(ctx context.Context, k manifest.Key, format string, body []byte) (l LooseImage, err error) {
+func (w *Workspace) PutLoose(ctx context.Context, k manifest.Key, format string, body []byte) (l LooseImage,
+	err error) {
 	defer wrap(&err, "put back the image of %s", k)
 	post := w.post(k.ID)
 	post.Lock()
