@@ -294,7 +294,7 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
-	sources    map[manifest.Key]string          // where the stored images of the posts in told came from
+	sources    map[manifest.Key]string          // where the images of the posts in told came from: Workspace.Origins
 	goneImages map[manifest.Key]lostImage       // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence             // on their entries, by row
 	told       map[manifest.PostID]*reddit.Post // answers of this audit that can remove images of posts that stay
@@ -340,8 +340,8 @@ func newAudit(c Config) *audit {
 	a := &audit{Config: c, opens: map[Open]*tally{}, posts: map[manifest.PostID]*evidence{},
 		past:   map[manifest.PostID]past{},
 		copies: map[string]auditlog.Event{}, exported: map[string]string{}, logged: map[string]string{},
-		sources: map[manifest.Key]string{}, goneImages: map[manifest.Key]lostImage{},
-		removed: map[string]*evidence{}, former: map[string]*evidence{},
+		goneImages: map[manifest.Key]lostImage{},
+		removed:    map[string]*evidence{}, former: map[string]*evidence{},
 		nobodys: map[clue[digest]]bool{}, lastShown: map[string][]digest{}, removals: auditlog.NewRemovals(),
 		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},

@@ -119,16 +119,9 @@ func (a *audit) learnSources(ctx context.Context) error {
 	if a.Workspace == nil || len(a.told) == 0 {
 		return nil
 	}
-	ids := slices.Collect(maps.Keys(a.told))
-	for rec, err := range a.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
-		if err != nil {
-			return err
-		}
-		if rec.Image != nil {
-			a.sources[rec.Key] = rec.Image.Source
-		}
-	}
-	return nil
+	var err error
+	a.sources, err = a.Workspace.Origins(ctx, slices.Collect(maps.Keys(a.told)))
+	return err
 }
 
 // tellLostInWorkspace notes the images whose removal the workspace withholds. One that Reddit shows again, or says once

@@ -64,6 +64,9 @@ func (s Schema) Joined() Schema {
 	return s
 }
 
+// Named reports whether a digest of its file or its pixels says which image is meant.
+func (e Entry) Named() bool { return e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != "" }
+
 // RowValues gives the values of a row that is one of several about an image: a list of one for each column, of NoValue
 // where the row has none. Joined, the lists of an image have a place for each row.
 func (e Entry) RowValues() [][]string {

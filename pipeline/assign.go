@@ -22,6 +22,10 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 	// One question for all of them: it waits for the images that are being stored. Of a gallery all that is stored is
 	// known before the first entry has its step.
 	galleries := map[manifest.PostID][]workspace.Record{}
+	origins, err := g.Workspace.Origins(ctx, ids)
+	if err != nil {
+		return err
+	}
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{IDs: ids}) {
 		if err != nil {
 			return err
@@ -31,13 +35,13 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 			slices.ContainsFunc(h.Found.Images, func(c reddit.Candidate) bool { return c.Media != "" })
 		if gallery {
 			galleries[rec.ID] = append(galleries[rec.ID], rec)
-		} else if err := g.assignEntry(ctx, h, rec, nil); err != nil {
+		} else if err := g.assignEntry(ctx, h, rec, nil, origins); err != nil {
 			return err
 		}
 	}
 	for _, id := range ids {
 		for _, rec := range galleries[id] {
-			if err := g.assignEntry(ctx, of[id], rec, galleries[id]); err != nil {
+			if err := g.assignEntry(ctx, of[id], rec, galleries[id], origins); err != nil {
 				return err
 			}
 		}
@@ -45,10 +49,11 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 	return nil
 }
 
-// assignEntry is assign for one entry. In a gallery, beside are all entries of its post.
+// assignEntry is assign for one entry. In a gallery, beside are all entries of its post. origins say where images came
+// from.
 func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec workspace.Record,
-	beside []workspace.Record) error {
-	c, a := g.answerOf(h, rec, beside)
+	beside []workspace.Record, origins map[manifest.Key]string) error {
+	c, a := g.answerOf(h, rec, beside, origins)
 	s := next(g.terms, rec, a)
 	if s.gone {
 		j := state.Judge{Policy: g.Policy, Now: g.Now()}
@@ -61,23 +66,25 @@ func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec wo
 	return g.do(ctx, rec, c, s)
 }
 
-// answerOf is what Reddit said of the image of an entry, as next takes it. The image that is stored of an entry beside
-// it is not its own, wherever the gallery has that now.
-func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record,
-	beside []workspace.Record) (reddit.Candidate, answer) {
+// answerOf is what Reddit said of the image of an entry, as next takes it. The image that came from another entry's item
+// of the gallery is not its own, wherever that is listed now; nor is any but that of its own item, once it had one.
+func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside []workspace.Record,
+	origins map[manifest.Key]string) (reddit.Candidate, answer) {
 	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
 	if h.Found == nil {
 		return reddit.Candidate{}, a
 	}
-	source := sourceOf(rec)
+	source := sourceOf(rec, origins)
 	c := h.Found.ImageFrom(rec.Key.Image, source)
 	switch {
 	case c.Fault == nil && g.fetch[c.Host] == nil:
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
-	case c.Fault == nil && rec.Image == nil && source != "" && !c.IsFrom(source):
+	case c.Fault == nil && rec.Image == nil && leftGallery(rec) && source != "" && !c.IsFrom(source):
 		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
+	case c.Fault == nil && rec.Image == nil && c.Media != "" && source != "" && !c.IsFrom(source) && !rec.Named():
+		c.Fault = reddit.AnotherImage("the one that was stored is not in its place in the gallery")
 	case c.Fault == nil && rec.Image == nil && c.Media != "":
-		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(r.Image.Source) })
+		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(origins[r.Key]) })
 		if of >= 0 && beside[of].Key != rec.Key {
 			c.Fault = reddit.AnotherImage("the gallery has the image of " + beside[of].Key.String() + " in its place")
 		}
@@ -163,10 +170,14 @@ func (g *gatherer) imagesBeside(ctx context.Context, of workspace.Record, c redd
 }
 
 // leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it
-// from another one there: a state.db that was put back has no source of it. Else it returns nil.
+// from another one there: state.db was put back, and its log, of an earlier version, has no source. Else it returns nil.
 func (g *gatherer) leftBehind(ctx context.Context, rec workspace.Record) (*workspace.Digests, error) {
-	if !leftPost(rec) || rec.Trouble.Reason != policy.LeftGallery || sourceOf(rec) != "" {
+	if !leftGallery(rec) {
 		return nil, nil
+	}
+	origins, err := g.Workspace.Origins(ctx, []manifest.PostID{rec.ID})
+	if err != nil || sourceOf(rec, origins) != "" {
+		return nil, err
 	}
 	all, err := g.Workspace.FormerImages(ctx, []manifest.PostID{rec.ID})
 	for _, f := range all {

@@ -260,25 +260,22 @@ func hasImage(rec workspace.Record) bool {
 	return rec.Result != nil && rec.Result.Outcome == manifest.Kept && !(t != nil && policy.LeftPost(t.Reason))
 }
 
-// sourceOf is where the stored image of an entry came from, or the one that was taken out of its gallery, as
-// Candidate.Source has it; "" if that is not known.
-func sourceOf(rec workspace.Record) string {
-	t := rec.Trouble
-	switch {
-	case rec.Image != nil:
-		return rec.Image.Source
-	case t != nil && t.Reason == policy.LeftGallery:
+// sourceOf is where the image of an entry came from, as Candidate.Source has it: the one that is stored, that was taken
+// out of its gallery, or that was there last; "" if that is not known. origins are those of the post.
+func sourceOf(rec workspace.Record, origins map[manifest.Key]string) string {
+	if t := rec.Trouble; rec.Image == nil && t != nil && t.Reason == policy.LeftGallery {
 		source, _, _ := strings.Cut(t.Source, " ") // as terms.attempt names it
-		return source
+		return cmp.Or(source, origins[rec.Key])
 	}
-	return ""
+	return origins[rec.Key]
 }
 
-// troubleOf is that an image was removed from its post, with what tells it from others of its gallery.
-func troubleOf(rec workspace.Record, c reddit.Candidate) workspace.Trouble {
+// troubleOf is that an image, which came from source, was removed from its post, with what tells it from others of its
+// gallery.
+func troubleOf(source string, c reddit.Candidate) workspace.Trouble {
 	t := trouble(c.Fault)
 	if t.Reason == policy.LeftGallery {
-		t.Source = cmp.Or(sourceOf(rec), c.Source())
+		t.Source = cmp.Or(source, c.Source())
 	}
 	return t
 }
@@ -334,6 +331,10 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 	if len(ids) == 0 {
 		return nil, nil, nil
 	}
+	origins, err := s.Workspace.Origins(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
 	for rec, err := range s.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
 		if err != nil {
 			return nil, nil, err
@@ -342,17 +343,18 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		// A post with a tombstone is erased, though it has its rows until the job ends.
 		has := hasImage(rec) && !s.stones.Has(rec.ID)
 		now := s.Now().UTC().Truncate(time.Second)
-		c := found[rec.ID].ImageFrom(rec.Key.Image, sourceOf(rec))
+		source := sourceOf(rec, origins)
+		c := found[rec.ID].ImageFrom(rec.Key.Image, source)
 		switch {
 		case c.Removed() && has && !waits:
-			t = troubleOf(rec, c)
+			t = troubleOf(source, c)
 			t.Beside, t.At = workspace.Waiting, now
 			s.images[rec.Key] = t
 			said = append(said, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
 		case c.Removed() && !waits && !isNoted(rec):
-			t = troubleOf(rec, c)
+			t = troubleOf(source, c)
 			bare = append(bare, workspace.EntryTrouble{Key: rec.Key, Trouble: &t})
-		case waits && c.Shows(t.Reason, sourceOf(rec)):
+		case waits && c.Shows(t.Reason, source):
 			if live[rec.ID] {
 				s.back[rec.ID] = true
 			}

@@ -94,7 +94,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return err
 	}
 	defer pic.Free()
-	img := workspace.Image{Source: j.source, Limits: g.terms.limits, OriginalSHA256: state.SHA256(d.Body),
+	img := workspace.Image{Source: j.source, Item: j.candidate.Media != "", Limits: g.terms.limits, OriginalSHA256: state.SHA256(d.Body),
 		OriginalBytes: int64(len(d.Body)),
 		Format:        info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
 		Redirected:   d.Redirected,
@@ -158,8 +158,7 @@ func (t terms) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
 		}
 		distance = bits.OnesCount64(want ^ img.PHash)
 	}
-	named := e.SHA256 != "" || e.StrippedSHA256 != "" || e.PixelsSHA256 != ""
-	if named && !state.Proven(e, img) {
+	if e.Named() && !state.Proven(e, img) {
 		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
 			Detail: "the image has sha256 " + img.OriginalSHA256}
 		if e.PHash != "" { // an image that was only encoded again is near

@@ -113,6 +113,11 @@ func leftPost(rec workspace.Record) bool {
 	return rec.Image == nil && rec.Trouble != nil && policy.LeftPost(rec.Trouble.Reason)
 }
 
+// leftGallery reports whether the image of an entry was taken out of its gallery by the author.
+func leftGallery(rec workspace.Record) bool {
+	return leftPost(rec) && rec.Trouble.Reason == policy.LeftGallery
+}
+
 // withoutPlace is next where Reddit names no place that may be asked.
 func (t terms) withoutPlace(rec workspace.Record, p place) step {
 	f := p.fault

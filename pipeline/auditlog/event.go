@@ -39,7 +39,7 @@ type Kind string
 const (
 	Run        Kind = "run"         // Phase, Tool, Release, Manifest, Policy; Verdict at its end: done, interrupted...
 	Verdicts   Kind = "verdicts"    // Posts: what Reddit said, one record for each answer
-	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file, Original, Pixels
+	Fetch      Kind = "fetch"       // Posts (one), Image, SHA256 of the stored file, Original, Pixels, Source
 	Withheld   Kind = "withheld"    // Posts that are gone, as a mass removal that waits for a confirmation
 	Confirmed  Kind = "confirmed"   // Posts of a mass removal that the operator confirmed
 	Buried     Kind = "tombstone"   // Posts that must not come back
@@ -102,6 +102,7 @@ type Event struct {
 	SHA256   string    `json:"sha256,omitempty"`          // 64 hex digits
 	Original string    `json:"sha256_original,omitempty"` // of an image as it was downloaded, 64 hex digits
 	Pixels   string    `json:"sha256_pixels,omitempty"`   // picture.PixelDigest of it
+	Source   string    `json:"source,omitempty"`          // sha256 hex of the URL that an image came from, never the URL
 	Path     string    `json:"path,omitempty"`            // sha256 hex of a path, never the path
 	Note     string    `json:"note,omitempty"`            // of the operator: who has the copy
 	Format   string    `json:"format,omitempty"`          // a lower_case_word
@@ -166,7 +167,7 @@ func (e Event) check() error {
 	}
 	// Whatever else a record holds is a word or a digest, so it has no room for a name, a title or a URL.
 	words := []string{e.Verdict, e.Format}
-	digests := []string{e.SHA256, e.Original, e.Pixels, e.Path, e.Release, e.Manifest, e.Policy}
+	digests := []string{e.SHA256, e.Original, e.Pixels, e.Source, e.Path, e.Release, e.Manifest, e.Policy}
 	for _, p := range e.Posts {
 		// An id has no underscore, and is no longer than 64 bits need.
 		if len(p.ID) < 1 || len(p.ID) > 13 || !isWord(string(p.ID)) || strings.Contains(string(p.ID), "_") {

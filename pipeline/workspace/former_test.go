@@ -63,6 +63,57 @@ func TestErasedImagesOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
+// TestOrigins: from which item of a gallery an image came is known while it is stored and once it went, also where
+// state.db was lost, the image was taken back without it, and that state.db was lost, too. A state.db of an earlier version has it of those
+// that are stored.
+func TestOrigins(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(4)...)
+	dir := w.Dir()
+	put := func(k manifest.Key, body, url string) {
+		t.Helper()
+		img := describe([]byte(body), "jpeg")
+		img.Source, img.Item = digestOf([]byte(url)), true
+		testkit.OK(t, w.StoreImage(ctx, k, []byte(body), img))
+	}
+	put(key("a000"), "one", "first")
+	put(key("a001"), "two", "first")
+	put(key("a001"), "three", "second")
+	put(key("a002"), "four", "third")
+	testkit.OK(t, w.Erase(ctx, "a002"))
+	check := func(when string, w *Workspace, want map[manifest.Key]string) {
+		t.Helper()
+		got, err := w.Origins(ctx, []manifest.PostID{"a000", "a001", "a002", "a003"})
+		testkit.Same(t, when, want, got, err)
+	}
+	all := map[manifest.Key]string{key("a000"): digestOf([]byte("first")), key("a001"): digestOf([]byte("second")),
+		key("a002"): digestOf([]byte("third"))}
+	check("stored and erased", w, all)
+	testkit.OK(t, w.DropImage(ctx, key("a001"), Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false))
+	check("lost", w, all)
+	for range 2 {
+		testkit.OK(t, w.Close(), os.Remove(filepath.Join(dir, stateName)))
+		w = open(t, dir)
+		testkit.OK(t, w.Load(ctx, binding("4"), seq(numbered(4), nil), nil))
+		check("of a lost state.db", w, all)
+		img := describe([]byte("one"), "jpeg")
+		img.Source = ""
+		testkit.OK(t, w.TakeBack(ctx, key("a000"), img))
+		check("taken back", w, all)
+	}
+	put(key("a003"), "five", "fourth")
+	_, err := w.db.ExecContext(ctx, "DROP TABLE origin")
+	testkit.OK(t, err, w.Close())
+	w, err = Open(ctx, dir, Options{ReadOnly: true})
+	testkit.OK(t, err)
+	check("of an earlier version, read only", w, map[manifest.Key]string{key("a003"): digestOf([]byte("fourth"))})
+	testkit.OK(t, w.Close())
+	w = open(t, dir)
+	check("opened for writing", w, map[manifest.Key]string{key("a003"): digestOf([]byte("fourth"))})
+	testkit.OK(t, w.DropImage(ctx, key("a003"), Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false))
+	check("lost, and no item that is known", w, map[manifest.Key]string{})
+}
+
 // TestFormerImages: whatever takes the image of an entry away, its digests stay. With those of stored images they are
 // those of the log, also once state.db is lost.
 func TestFormerImages(t *testing.T) {

@@ -133,13 +133,24 @@ func (w *Workspace) putImage(ctx context.Context, t *tx, k manifest.Key, img Ima
 		original_bytes, limits, pixels_sha256, redirected) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		k.ID, k.Image, img.Source, img.OriginalSHA256, img.SHA256, img.Format, img.Width, img.Height, img.Bytes,
 		int64(img.PHash), img.Flat, img.HashKind, img.OriginalBytes, img.Limits, img.PixelsSHA256, img.Redirected)
-	w.record(ctx, t, fetched(k, img))
+	e := fetched(k, img)
+	if img.Item {
+		e.Source = img.Source
+		t.noteOrigin(ctx, k, e)
+	}
+	w.record(ctx, t, e)
 }
 
 // fetched is the record of an image that is stored.
 func fetched(k manifest.Key, img Image) auditlog.Event {
 	return auditlog.Event{Kind: auditlog.Fetch, Posts: []auditlog.Post{{ID: k.ID}}, Image: k.Image,
 		SHA256: img.SHA256, Original: img.OriginalSHA256, Pixels: img.PixelsSHA256}
+}
+
+// noteOrigin keeps from which item of a gallery an image came, by the record of it.
+func (t *tx) noteOrigin(ctx context.Context, k manifest.Key, fetched auditlog.Event) {
+	t.exec(ctx, "INSERT OR REPLACE INTO origin (id, image, sha256, source) VALUES (?, ?, ?, ?)", k.ID, k.Image,
+		fetched.SHA256, fetched.Source)
 }
 
 // post returns what keeps other changes of a post's images out. Two posts may share one.
@@ -347,7 +358,8 @@ func (w *Workspace) DropImage(ctx context.Context, k manifest.Key, why Trouble, 
 		was := false // here, and is not on record as removed
 		if removed {
 			if why.Reason == policy.LeftGallery {
-				t.get(ctx, "SELECT source FROM image WHERE id = ? AND image = ?", []any{k.ID, k.Image}, &why.Source)
+				t.get(ctx, "SELECT source FROM image WHERE id = ? AND image = ? AND source <> ''", []any{k.ID, k.Image},
+					&why.Source)
 			}
 			left := policy.LeftPost(why.Reason)
 			t.get(ctx, `SELECT (EXISTS (SELECT 1 FROM image WHERE id = ?1 AND image = ?2)
@@ -403,6 +415,7 @@ func (w *Workspace) ForgetImage(ctx context.Context, k manifest.Key, why Trouble
 			RETURNING true, original_sha256, sha256, pixels_sha256`,
 			[]any{k.ID, k.Image}, &had, &e.Original, &e.SHA256, &e.Pixels)
 		if had {
+			t.exec(ctx, "DELETE FROM origin WHERE (id, image, sha256) = (?, ?, ?)", k.ID, k.Image, e.SHA256)
 			w.record(ctx, t, e)
 		}
 		t.loseImage(ctx, k)
@@ -619,6 +632,57 @@ func (w *Workspace) LostImages(ctx context.Context, of []manifest.PostID) (last 
 		}
 	}
 	return last, err
+}
+
+// Origins returns where the images of entries of these posts came from, as Image.Source has it: those that are stored,
+// and items of a gallery also where the log alone has it, as once state.db was lost, or once they went. One of which it
+// is not known is not among them.
+func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from map[manifest.Key]string, err error) {
+	defer wrap(&err, "read where images came from")
+	has, err := w.hasOrigins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last := "NULL" // in a state.db of an earlier version
+	if has {
+		last = `(SELECT source FROM origin o WHERE o.id = e.id AND o.image = e.image
+			AND (i.sha256 IS NULL OR o.sha256 = i.sha256) ORDER BY o.rowid DESC LIMIT 1)`
+	}
+	type origin struct {
+		manifest.Key
+		source string
+	}
+	all, err := list(ctx, w.db, func(o *origin) []any { return []any{&o.ID, &o.Image, &o.source} },
+		`SELECT e.id, e.image, coalesce(nullif(i.source, ''), `+last+`, '') FROM entry e
+		LEFT JOIN image i USING (id, image) WHERE e.id IN (SELECT value FROM json_each(?))`, jsonColumn{of})
+	from = map[manifest.Key]string{}
+	for _, o := range all {
+		if o.source != "" {
+			from[o.Key] = o.source
+		}
+	}
+	return from, err
+}
+
+// An itemImage is an image that came from an item of a gallery.
+type itemImage struct {
+	manifest.Key
+	sha256 string
+}
+
+// itemOrigins returns from where all images came that were items of galleries.
+func (w *Workspace) itemOrigins(ctx context.Context) (map[itemImage]string, error) {
+	type origin struct {
+		itemImage
+		source string
+	}
+	all, err := list(ctx, w.db, func(o *origin) []any { return []any{&o.ID, &o.Image, &o.sha256, &o.source} },
+		"SELECT id, image, sha256, source FROM origin")
+	from := make(map[itemImage]string, len(all))
+	for _, o := range all {
+		from[o.itemImage] = o.source
+	}
+	return from, err
 }
 
 func (w *Workspace) formerImages(ctx context.Context, clause string, args ...any) (all []FormerImage, err error) {

@@ -535,12 +535,16 @@ func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored
 		return err
 	}
 	r.sayCopies(copies, open)
+	origins, err := w.itemOrigins(ctx)
+	if err != nil {
+		return err
+	}
 	for rec, err := range w.Records(ctx, Select{Bare: true}) {
 		if err != nil {
 			return err
 		}
 		if !holds[rec.ID] {
-			r.sayImage(rec, said, had)
+			r.sayImage(rec, said, had, origins)
 		}
 	}
 	return nil
@@ -594,7 +598,7 @@ func (r *restored) sayCopies(copies []Copy, open map[string]auditlog.Event) {
 
 // sayImage says that an image was fetched, or was taken out of its post, where the log does not: while no record says
 // so, nobody could tell it from one that was erased, or would know that it is not to be fetched again.
-func (r *restored) sayImage(rec Record, said *auditlog.Removals, had lastFetched) {
+func (r *restored) sayImage(rec Record, said *auditlog.Removals, had lastFetched, origins map[itemImage]string) {
 	_, left := said.Entries[rec.Key]
 	leaves := rec.Trouble != nil && policy.LeftPost(rec.Trouble.Reason)
 	digest, known := had.of(rec.Key)
@@ -611,6 +615,7 @@ func (r *restored) sayImage(rec Record, said *auditlog.Removals, had lastFetched
 			delete(said.Gone, rec.ID)
 		}
 		e := fetched(rec.Key, *rec.Image)
+		e.Source = origins[itemImage{rec.Key, e.SHA256}]
 		e.Time = rec.Post.LiveAt // a state.db that is lost after this is told when the post was live by it
 		r.again = append(r.again, e)
 	}

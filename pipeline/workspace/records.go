@@ -49,6 +49,7 @@ type Tombstone struct {
 // An Image describes a stored image file.
 type Image struct {
 	Source         string // sha256 hex of the URL it came from; the URL itself is never stored
+	Item           bool   // of a gallery, so that the log has Source; not filled by Records
 	Limits         string // the caller's name for the limits it was held against
 	OriginalSHA256 string // sha256 hex of the bytes as downloaded
 	OriginalBytes  int64  // their length

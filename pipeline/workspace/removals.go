@@ -46,7 +46,7 @@ func replay(ctx context.Context, log *auditlog.Log, behind []auditlog.Event, tak
 	return nil
 }
 
-// addFormer takes over the digests of all images that a log says were fetched and that are not stored, in the order in
+// addFormer takes over where items of galleries came from, and the digests of all images that a log says were fetched and that are not stored, in the order in
 // which they were: whatever became of an image, an audit knows it by that record. What was nobody's image is not among
 // them.
 func (t *tx) addFormer(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) {
@@ -56,9 +56,13 @@ func (t *tx) addFormer(ctx context.Context, log *auditlog.Log, behind []auditlog
 				t.exec(ctx, `DELETE FROM former_image
 					WHERE (id, image, original_sha256, sha256, pixels_sha256) = (?, ?, ?, ?, ?) AND NOT erased`,
 					p.ID, e.Image, e.Original, e.SHA256, e.Pixels)
+				t.exec(ctx, "DELETE FROM origin WHERE (id, image, sha256) = (?, ?, ?)", p.ID, e.Image, e.SHA256)
 			}
 			if e.Kind != auditlog.Fetch {
 				continue
+			}
+			if e.Source != "" {
+				t.noteOrigin(ctx, manifest.Key{ID: p.ID, Image: e.Image}, e)
 			}
 			t.exec(ctx, `INSERT OR REPLACE INTO former_image (id, image, original_sha256, sha256, pixels_sha256, erased)
 				SELECT ?1, ?2, ?3, ?4, ?5, EXISTS (SELECT 1 FROM former_image

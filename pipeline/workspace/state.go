@@ -51,7 +51,8 @@ const takenOver = "3"
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
 // place of another one, while its file does. former_image has all pictures that an entry had and lost, in the order in
-// which they went: nobody deletes them, as nobody deletes their record of the log. The earlier_ tables have what a
+// which they went: nobody deletes them, as nobody deletes their record of the log; origin has from which items of a gallery
+// images came, in the order in which they did. The earlier_ tables have what a
 // re-reading compares with, and are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -65,7 +66,7 @@ CREATE TABLE post (
   subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
-` + formerSQL + `
+` + formerSQL + originSQL + `
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -105,6 +106,10 @@ const formerSQL = `CREATE TABLE former_image (
   original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL, pixels_sha256 TEXT NOT NULL, erased INTEGER NOT NULL,
   PRIMARY KEY (id, image, sha256, original_sha256, pixels_sha256));`
 
+const originSQL = `
+CREATE TABLE origin (id TEXT NOT NULL, image INTEGER NOT NULL, sha256 TEXT NOT NULL, source TEXT NOT NULL,
+  PRIMARY KEY (id, image, sha256));`
+
 // erasedTable is the table of an earlier version, which kept the digests of erased images alone.
 const erasedTable = "erased_image"
 
@@ -133,7 +138,7 @@ func (w *Workspace) openState(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		if err := w.takeErased(ctx); err != nil {
+		if err := w.upgrade(ctx); err != nil {
 			return err
 		}
 		return w.scrub(ctx) // a killed writer may have left the mark of an erasure
@@ -147,14 +152,24 @@ func (w *Workspace) openState(ctx context.Context) error {
 	})
 }
 
-// takeErased makes the table of former images in a state.db of an earlier version. What that does not have of them is
-// in the log.
-func (w *Workspace) takeErased(ctx context.Context) error {
-	earlier, err := w.hasErased(ctx)
-	if err != nil || !earlier {
+// upgrade makes the tables that a state.db of an earlier version does not have. What it lacks of former images is in the
+// log.
+func (w *Workspace) upgrade(ctx context.Context) error {
+	erased, err := w.hasErased(ctx)
+	if err != nil {
 		return err
 	}
-	return w.change(ctx, "make the table of former images", func(ctx context.Context, t *tx) {
+	origins, err := w.hasOrigins(ctx)
+	if err != nil || !erased && origins {
+		return err
+	}
+	return w.change(ctx, "make the tables of this version", func(ctx context.Context, t *tx) {
+		if !origins {
+			t.exec(ctx, originSQL)
+		}
+		if !erased {
+			return
+		}
 		t.exec(ctx, formerSQL)
 		t.exec(ctx, `INSERT INTO former_image SELECT id, image, original_sha256, sha256, pixels_sha256, 1
 			FROM `+erasedTable+" ORDER BY rowid")
@@ -165,6 +180,12 @@ func (w *Workspace) takeErased(ctx context.Context) error {
 // hasErased reports whether an earlier version was the last to write state.db.
 func (w *Workspace) hasErased(ctx context.Context) (has bool, err error) {
 	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", erasedTable).Scan(&has)
+	return has, w.explain(ctx, err)
+}
+
+// hasOrigins reports whether state.db has the table of origins, as one of an earlier version does not.
+func (w *Workspace) hasOrigins(ctx context.Context) (has bool, err error) {
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'origin')").Scan(&has)
 	return has, w.explain(ctx, err)
 }
 
