@@ -66,8 +66,8 @@ func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec wo
 	return g.do(ctx, rec, c, s)
 }
 
-// answerOf is what Reddit said of the image of an entry, as next takes it. The image that came from another entry's item
-// of the gallery is not its own, wherever that is listed now; nor is any but that of its own item, once it had one.
+// answerOf is what Reddit said of the image of an entry, as next takes it. What came from another entry's item of the
+// gallery is not its own, wherever that is listed now; nor is any item but its own, once it had one.
 func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside []workspace.Record,
 	origins map[manifest.Key]string) (reddit.Candidate, answer) {
 	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
@@ -170,7 +170,8 @@ func (g *gatherer) imagesBeside(ctx context.Context, of workspace.Record, c redd
 }
 
 // leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it
-// from another one there: state.db was put back, and its log, of an earlier version, has no source. Else it returns nil.
+// from another one there: state.db was put back, and its log, of an earlier version, has no source. Else it returns
+// nil.
 func (g *gatherer) leftBehind(ctx context.Context, rec workspace.Record) (*workspace.Digests, error) {
 	if !leftGallery(rec) {
 		return nil, nil

@@ -64,8 +64,8 @@ func TestErasedImagesOfAnEarlierVersion(t *testing.T) {
 }
 
 // TestOrigins: from which item of a gallery an image came is known while it is stored and once it went, also where
-// state.db was lost, the image was taken back without it, and that state.db was lost, too. A state.db of an earlier version has it of those
-// that are stored.
+// state.db was lost, the image was taken back without it, and that state.db was lost, too. A state.db of an earlier
+// version has it of those that are stored.
 func TestOrigins(t *testing.T) {
 	ctx := t.Context()
 	w := loaded(t, numbered(4)...)

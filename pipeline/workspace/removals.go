@@ -46,9 +46,9 @@ func replay(ctx context.Context, log *auditlog.Log, behind []auditlog.Event, tak
 	return nil
 }
 
-// addFormer takes over where items of galleries came from, and the digests of all images that a log says were fetched and that are not stored, in the order in
-// which they were: whatever became of an image, an audit knows it by that record. What was nobody's image is not among
-// them.
+// addFormer takes over where items of galleries came from, and the digests of all images that a log says were fetched
+// and that are not stored, in the order in which they were: whatever became of an image, an audit knows it by that
+// record. What was nobody's image is not among them.
 func (t *tx) addFormer(ctx context.Context, log *auditlog.Log, behind []auditlog.Event) {
 	t.fail(replay(ctx, log, behind, func(e auditlog.Event) {
 		for _, p := range e.Posts {

@@ -51,9 +51,9 @@ const takenOver = "3"
 // Times are unix seconds, 0 for never. Labels, words, and the files and rows of a copy are compact JSON. phash holds
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
 // place of another one, while its file does. former_image has all pictures that an entry had and lost, in the order in
-// which they went: nobody deletes them, as nobody deletes their record of the log; origin has from which items of a gallery
-// images came, in the order in which they did. The earlier_ tables have what a
-// re-reading compares with, and are empty while none is under way.
+// which they went: nobody deletes them, as nobody deletes their record of the log. origin has from which items of
+// galleries images came, in the order in which they did. The earlier_ tables have what a re-reading compares with, and
+// are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
@@ -152,8 +152,8 @@ func (w *Workspace) openState(ctx context.Context) error {
 	})
 }
 
-// upgrade makes the tables that a state.db of an earlier version does not have. What it lacks of former images is in the
-// log.
+// upgrade makes the tables that a state.db of an earlier version does not have. What it lacks of former images is in
+// the log.
 func (w *Workspace) upgrade(ctx context.Context) error {
 	erased, err := w.hasErased(ctx)
 	if err != nil {
