@@ -106,6 +106,7 @@ type mediaFields struct {
 	IsSelf        bool              `json:"is_self"`
 	IsVideo       bool              `json:"is_video"`
 	IsGallery     bool              `json:"is_gallery"`
+	Crosspost     string            `json:"crosspost_parent"` // t3_ID
 	CrosspostList []json.RawMessage `json:"crosspost_parent_list"`
 	GalleryData   *struct {
 		Items []galleryItem `json:"items"`
@@ -151,12 +152,25 @@ func findImages(data json.RawMessage, p policy.Policy) []Candidate {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return none(manifest.Failed, "malformed_media", "the media fields of the answer have another form than usual")
 	}
-	if n := len(t.CrosspostList); n > 0 {
-		if images := parentImages(t.CrosspostList[n-1], p); hasMedia(images) {
+	if len(t.CrosspostList) > 0 {
+		if images := parentImages(t.parent(), p); hasMedia(images) {
 			return images
 		}
 	}
 	return t.images(p)
+}
+
+// parent is what a crosspost says of the post that it shows, nil where it is all about others: what became of them says
+// nothing of this image. Reddit gives a list of one.
+func (t mediaFields) parent() json.RawMessage {
+	for _, p := range slices.Backward(t.CrosspostList) {
+		var post struct{ ID string }
+		err := json.Unmarshal(p, &post)
+		if err != nil || post.ID == "" || t.Crosspost == "" || "t3_"+post.ID == t.Crosspost {
+			return p
+		}
+	}
+	return nil
 }
 
 // parentImages lists the images of a crosspost's parent. Those of a parent that is not live are not to be had through

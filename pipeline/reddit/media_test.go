@@ -165,6 +165,12 @@ func TestFindImages(t *testing.T) {
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","removed_by_category":"deleted","gallery_data":"?"}]`, []string{"gone/crosspost_parent_removed"}},
 		{"crosspost of a quarantined text",
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","quarantine":true,"is_self":true}]`, []string{"refused/crosspost_parent_held"}},
+		{"crosspost that tells of its post and of one that was deleted",
+			`"crosspost_parent":"t3_1abc","crosspost_parent_list":[{"author":"x","id":"1abc","url":"https://i.redd.it/parent.png"},` +
+				`{"author":"[deleted]","id":"2def","removed_by_category":"deleted"}]`, []string{"https://i.redd.it/parent.png"}},
+		{"crosspost that tells of another post, which was deleted",
+			`"crosspost_parent":"t3_1abc","url":"https://i.redd.it/parent.png","crosspost_parent_list":[` +
+				`{"author":"[deleted]","id":"2def","removed_by_category":"deleted"}]`, []string{"failed/malformed_media"}},
 		{"crosspost of a malformed post", `"url":"https://i.redd.it/own.png","crosspost_parent_list":[7]`,
 			[]string{"failed/malformed_media"}},
 	}
