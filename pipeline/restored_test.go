@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,6 +118,38 @@ func TestRequestOutlivesState(t *testing.T) {
 					testkit.Same(t, "rows in the end", rows, namesOf(w.checkSound().rows))
 				})
 			}
+		}
+	}
+}
+
+// TestRemovalsOfALogThatBeganAgain: a removal holds where the log was lost, or is an older one, and later state.db comes
+// back from before that, which knows more records of the lost log than the one that took its place has.
+func TestRemovalsOfALogThatBeganAgain(t *testing.T) {
+	ran := newWorld(t, append(numbered(8), "g*2")...).do("run").ok()
+	before := ran.copied(t).do("recheck" + strings.Repeat("; recheck", 5)).ok()
+	const rows = "g p00 p01 p02 p04 p05 p06 p07"
+	for _, log := range []string{"lost", "older"} {
+		for _, job := range []string{"run", "recheck", "purge offline"} {
+			t.Run(log+", "+job, func(t *testing.T) {
+				t.Parallel()
+				w := before.copied(t).do("purge offline id=p03; image left g/1; recheck").ok()
+				testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, "ws", "audit")))
+				if log == "older" {
+					w.putBack(ran, "audit")
+				}
+				w.do("recheck; copy d; image ok g/1").ok()
+				w.putBack(before, "state.db")
+				w.stones = nil
+				w.read(func(ctx context.Context, ws *workspace.Workspace) {
+					testkit.Same(t, "a reader is told", true, errors.Is(ws.CheckCurrent(ctx), workspace.ErrBehind))
+				})
+				w.do(job + "; run; run").ok()
+				testkit.Same(t, "rows in the end", rows, namesOf(w.checkSound().rows))
+				w.read(func(ctx context.Context, ws *workspace.Workspace) {
+					lost, err := ws.LostCopies(ctx)
+					testkit.Same(t, "copies that only the log knows", 1, len(lost), err)
+				})
+			})
 		}
 	}
 }

@@ -363,7 +363,8 @@ func (w *Workspace) behind(ctx context.Context) (r restored, err error) {
 	}
 	for err == nil {
 		head, err := readHead(ctx, w.db)
-		if err != nil || log.Size() <= head.Size { // nearly always
+		last := log.Checkpoint()
+		if err != nil || last.Size == head.Size && last.Root == head.Root { // nearly always
 			return restored{}, err
 		}
 		r, err := w.compareLog(ctx, head, log)
@@ -678,7 +679,15 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		if len(r.lost) > 0 {
 			r.what = auditlog.RestoredCheckpoint
 		}
-		return r, err
+		if err != nil || len(r.lost) > 0 {
+			return r, err
+		}
+		began, err := beganAgain(ctx, log, head.Size)
+		if err != nil || !began {
+			return r, err
+		}
+		r.what = auditlog.RestoredOther
+		return r, w.takeOver(ctx, log, 0, &r)
 	}
 	root, err := log.Root(ctx, head.Size)
 	if err != nil {
@@ -718,6 +727,20 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		r.what = auditlog.RestoredKey
 	}
 	return r, err
+}
+
+// beganAgain reports whether a log took the place of one with so many records, or more, which was lost or is a longer
+// one: it says so itself. So a state.db that knows that many is older.
+func beganAgain(ctx context.Context, log *auditlog.Log, size int64) (bool, error) {
+	for e, err := range log.Records(ctx, 0) {
+		if err != nil {
+			return false, err
+		}
+		if e.Kind == auditlog.Restored && e.Size >= size {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // takeOver finds what a state.db that is older than record first lacks: the removals, and from that record on the
