@@ -96,7 +96,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	defer pic.Free()
 	img := workspace.Image{Source: j.source, Item: j.candidate.Media != "", Limits: g.terms.limits,
 		OriginalSHA256: state.SHA256(d.Body), OriginalBytes: int64(len(d.Body)),
-		Format:        info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
+		Format: info.Format, Width: info.Width, Height: info.Height, Bytes: int64(len(body)),
 		Redirected:   d.Redirected,
 		PixelsSHA256: picture.ShownDigest(body, info.Format, pic.Upright)}
 	g.known.sent(j, img.PixelsSHA256) // a whole image: half of one is what a host in trouble sends

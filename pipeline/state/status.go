@@ -40,6 +40,8 @@ type Summary struct {
 	Removed []RemovedPost `json:"removed_now,omitempty"`
 	// ReportGone says that the job deleted the workspace's report.html, which could show what had to go.
 	ReportGone bool `json:"report_removed,omitempty"`
+	// Behind says that state.db is older than the log, so that what was removed since may be here, and is counted.
+	Behind bool `json:"behind,omitempty"`
 	// FilesMissing are files of the dataset on record that are not there.
 	FilesMissing []string `json:"files_missing,omitempty"`
 	// LeftManifest is how many stored images a run erased because its manifest no longer names their entries.
@@ -219,6 +221,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	}
 	s.FilesMissing, err = missingFiles(ctx, ws)
 	if err != nil {
+		return Summary{}, err
+	}
+	err = ws.CheckCurrent(ctx)
+	s.Behind = errors.Is(err, workspace.ErrBehind)
+	if err != nil && !s.Behind {
 		return Summary{}, err
 	}
 	_, s.Posts, err = ws.Counts(ctx)
