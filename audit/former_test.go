@@ -201,6 +201,18 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 		{`{"id":{"0":"LIVE2","1":"LIVE1"},"image":{"0":2,"1":0}}`, true},
 		{`{"id":{"0":"LIVE2","1":"LIVE1"},"image":{"0":0,"1":2}}`, false},
 		{`{"0":{"id":"LIVE1","tags":["a","b"],"image":1},"1":{"id":"LIVE2","image":0}}`, false},
+		// They belong together by the key, and have nothing of what stands beside them.
+		{`{"id":{"0":"LIVE2","1":"LIVE1"},"image":{"1":0,"0":2}}`, true},
+		{`{"id":{"1":"LIVE2","2":"LIVE1"},"image":{"2":0,"3":1}}`, true},
+		{`{"id":["LIVE2","LIVE1"],"image":{"1":1,"2":0}}`, true},
+		{`{"id":"LIVE1","0":{"image":1},"1":{"image":0}}`, true},
+		{`{"id":"LIVE1","1":{"image":1,"vote":3},"2":{"image":0,"vote":2}}`, true},
+		{`{"id":"LIVE1","1":{"image":1,"vote":3},"2":{"image":2,"vote":2}}`, false},
+		{`{"1":{"image":1},"2":{"image":0},"id":"LIVE1"}`, true},
+		{`{"id":"LIVE1","2021":{"image":2},"2022":{"image":1},"image":0}`, true},
+		{`{"id":"LIVE2","image":1,"0":{"image":1},"1":{"image":0,"id":"LIVE1"}}`, true},
+		{`{"image":0,"0":{"id":"LIVE2"},"1":{"id":"LIVE1"}}`, true},
+		{`{"LIVE1":{"1":{"image":1},"2":{"image":0}}}`, true},
 		{table(posts{[]string{"1other", live1}, []int32{0, 1}}), false},
 		{table(posts{[]string{"1other", live1}, []int32{1, 0}}), true},
 		{table(posts{[]string{live2, live1}, []int32{1, 0}}), true},
@@ -246,6 +258,8 @@ func TestImagesOfOtherRecords(t *testing.T) {
 		{`{"train":[{"id":"LIVE1","image":0,"img":"PICTURE"}],"test":[]}`, true},
 		{"id,n\nLIVE1/0,4\nLIVE2/0,4\n", true},
 		{"id,n\nLIVE1/1,4\nLIVE2/0,4\n", false},
+		{"this is LIVE1/0 as it was", true},
+		{"this is LIVE1/1 as it was", false},
 	} {
 		w.checkFinds(t, c.text, c.want)
 	}
@@ -253,11 +267,27 @@ func TestImagesOfOtherRecords(t *testing.T) {
 
 // TestColumnsAreShownByName: a report has no key or cell in the place of a name that is a text, an address or an image.
 func TestColumnsAreShownByName(t *testing.T) {
-	for name, want := range map[string]string{"id": "id", "data.posts[].Image ID": "data.posts[].Image ID",
-		"{}": "{}", "": "", "größe_2": "größe_2", "joe.bloggs@example.com": "1",
-		"WHEN THE MONDAY MEETING WAS AN EMAIL": "1",
-		"a." + strings.Repeat("QUJD", 20):      "1", "/9j/2wCEAAMCAgMCAgMD": "1", "a\x1b[31m": "1"} {
-		testkit.Same(t, name, want, newTable(place{src: &source{where: "f"}, path: "f"}).column(name).shown())
+	for _, c := range []struct{ name, table, json string }{
+		{"id", "id", "id"},
+		{"data.posts[].Image ID", "data.posts[].Image ID", "data.posts[].Image ID"},
+		{"{}", "{}", "{}"},
+		{"", "", ""},
+		{"größe_2", "größe_2", "*"},
+		{"joe_bloggs.post_ids[]", "joe_bloggs.post_ids[]", "*.post_ids[]"},
+		{"Joe Bloggs.post_id[]", "1", "*.post_id[]"},
+		{"I was. He died. We cried.id", "1", "*.*.*.id"},
+		{"tel:0151-2345678{}", "1", "*{}"},
+		{"joe.bloggs@example.com", "1", "*.*.*"},
+		{"WHEN THE MONDAY MEETING WAS AN EMAIL", "1", "*"},
+		{"a." + strings.Repeat("QUJD", 20), "1", "*.*"},
+		{"/9j/2wCEAAMCAgMCAgMD", "1", "*"},
+		{"a\x1b[31m", "1", "*"},
+	} {
+		at := place{src: &source{where: "f"}, path: "f"}
+		nested := newTable(at)
+		nested.json = true
+		testkit.Same(t, c.name, c.table, newTable(at).column(c.name).shown())
+		testkit.Same(t, c.name+" of JSON", c.json, nested.column(c.name).shown())
 	}
 }
 

@@ -100,17 +100,26 @@ func (p place) in(part string) place {
 
 // rowHits returns the ids of the row in which a place lies, and the row.
 func (p place) rowHits() (hits []hit, row place) {
-	// The innermost row speaks first: a table may lie in a cell of another.
+	// The innermost row speaks first: a table may lie in a cell of another, as a record may in another.
 	for ; p.table != nil && len(hits) == 0; p = p.table.outer {
 		row = p.table.at(p.row, nil)
-		for _, c := range p.table.order {
-			at, _ := slices.BinarySearchFunc(c.hits, p.row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
-			for ; at < len(c.hits) && c.hits[at].row == p.row; at++ {
-				hits = append(hits, c.hits[at])
-			}
+		hits = p.table.hitsOf(p.row)
+		for around := p.table.around(p.row); len(hits) == 0 && around >= 0; around = p.table.around(around) {
+			hits = p.table.hitsOf(around)
 		}
 	}
 	return hits, row
+}
+
+// hitsOf returns the ids in a row.
+func (t *table) hitsOf(row int64) (hits []hit) {
+	for _, c := range t.order {
+		at, _ := slices.BinarySearchFunc(c.hits, row, func(h hit, row int64) int { return cmp.Compare(h.row, row) })
+		for ; at < len(c.hits) && c.hits[at].row == row; at++ {
+			hits = append(hits, c.hits[at])
+		}
+	}
+	return hits
 }
 
 // claims returns the entries that the place says it is of: by its row, or by the name of its file.
@@ -247,17 +256,17 @@ type table struct {
 	rows     int64 // where there are some, an id that is not known is one of another release
 	beside   int64 // values that no row has
 
-	json   bool         // all that follows is of JSON alone
-	values int64        // outermost ones
-	lines  []line       // those whose number is not that of their first row, but for what the one before is apart already
-	row    int64        // of what is being read
-	used   int64        // the last row that has a value
-	first  bool         // the next value is the first element of the outermost list
-	ids    []apartID    // for which no place of an image was found yet
-	places []apartPlace // for which no id was found yet
-	ended  int32        // how many lists had some
-	keyed  int          // how many of the objects around have a key that is an id
-	other  bool         // the object has the id of a post that is not known
+	json    bool         // all that follows is of JSON alone
+	values  int64        // outermost ones
+	records []records    // all, by row
+	row     int64        // of what is being read
+	next    int64        // of the next record
+	mapped  *mapped      // the object around, where it can have columns
+	ids     []apartID    // for which no place of an image was found yet
+	places  []apartPlace // for which no id was found yet
+	ended   int32        // how many lists had some
+	keyed   int          // how many of the objects around have a key that is an id
+	other   bool         // the object has the id of a post that is not known
 }
 
 func newTable(p place) *table {
@@ -290,17 +299,38 @@ func (t *table) column(name string) *column {
 	return c
 }
 
-var isShortName = regexp.MustCompile(`^[\pL\pN_(){}\[\]#:?-]{0,40}( [\pL\pN_()\[\]#:?-]{1,40}){0,2}$`)
+// isOneWord finds what can be the name of a column where a header or a schema has it.
+var isOneWord = regexp.MustCompile(`^[\pL\pN_()\[\]#:?-]{0,40}$`)
 
-// shown is the name of the column as a report has it, which is handed on. What is hardly a name has its number instead:
-// where a table has no header, or a map has texts as its keys, it can be an image, a caption or an address.
+// usualNames are those of columns, as manifest.FoldColumn writes them, beside those of ids and of what an entry has.
+var usualNames = []string{"", "annotations", "answers", "bytes", "caption", "captions", "columns", "comments",
+	"content", "data", "entries", "features", "file", "file_name", "filename", "files", "images", "img", "item", "items", "label",
+	"labels", "messages", "meta", "metadata", "name", "ocr_text", "path", "pic", "picture", "pictures", "post", "posts",
+	"result", "results", "row", "rows", "src", "submission", "submissions", "test", "text", "texts", "title", "train",
+	"url", "urls", "validation", "value", "values"}
+
+// shown is the name of the column as a report has it, which is handed on. A map in JSON can have names of people, texts
+// or addresses as its keys, so that an unusual one is a *. Of another table, what is hardly a name has its number
+// instead: where it has no header, it can be an image, a caption or an address.
 func (c *column) shown() string {
-	for part := range strings.SplitSeq(c.name, ".") {
-		if len(part) > 60 || !isShortName.MatchString(part) {
+	if c.asked {
+		return c.name
+	}
+	parts := strings.Split(c.name, ".")
+	for i, part := range parts {
+		word := strings.TrimRight(part, "[]{}")
+		folded := manifest.FoldColumn(word)
+		switch {
+		case namesIDs(folded) || namesIDs(strings.ReplaceAll(folded, "ids", "id")) || slices.Contains(usualNames, folded),
+			slices.Contains(manifest.FieldImage.Names(), folded), slices.Contains(manifest.FieldPHash.Names(), folded),
+			slices.Contains(manifest.FieldSHA256.Names(), folded):
+		case c.apart:
+			parts[i] = "*" + part[len(word):]
+		case len(part) > 60 || len(parts) > 4 || !isOneWord.MatchString(part):
 			return strconv.Itoa(int(c.number))
 		}
 	}
-	return c.name
+	return strings.Join(parts, ".")
 }
 
 // unused returns the row of a value that no row has.

@@ -412,7 +412,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 }
 
 // imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2 and 1n6oiw-2 are.
-var imageNumber = regexp.MustCompile(`^[/-]([1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
+var imageNumber = regexp.MustCompile(`^[/-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
 
 // imageOf returns the entry whose image the id of a post that stays names in a text, and what stands behind it; ""
 // where only the post is named.
@@ -424,7 +424,8 @@ func imageOf(id manifest.PostID, behind []byte) (entry string, rest []byte) {
 	case m == nil:
 		return "", behind
 	}
-	return string(id) + "/" + string(behind[m[2]:m[3]]), behind[m[3]:]
+	number, _ := strconv.Atoi(string(behind[m[2]:m[3]])) // of so few digits
+	return manifest.Key{ID: id, Image: number}.String(), behind[m[3]:]
 }
 
 // matchWord judges the id of a removed post, or of one of its images, in a text, by what stands before and behind it.

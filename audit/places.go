@@ -13,7 +13,8 @@ import (
 // lists: this says which of their places belong to which ids. In doubt an id names all images that it may mean: none
 // that must be gone is overlooked.
 
-// An element says from which list in its row or object a value comes, 0 for none, as which of its elements.
+// An element says from which list in its row or object a value comes, 0 for none, and as which of its elements. Of an
+// object whose keys count, nth is the key, and of the number of keys below 0.
 type element struct{ list, nth, of int32 }
 
 type (
@@ -49,6 +50,10 @@ func (w walker) match(ids []apartID, places []apartPlace) error {
 		for n < len(places) && places[n].list == places[0].list {
 			n++
 		}
+		byKey := func(p, q apartPlace) int { return cmp.Compare(p.nth, q.nth) }
+		if !slices.IsSortedFunc(places[:n], byKey) { // of an object whose keys are in no order
+			slices.SortStableFunc(places[:n], byKey)
+		}
 		runs = append(runs, placesOfList{places: places[:n]})
 		places = places[n:]
 	}
@@ -61,11 +66,11 @@ func (w walker) match(ids []apartID, places []apartPlace) error {
 			switch {
 			case list.list > 0 && id.list > 0 && (list.list == id.list || list.of == id.of):
 				own = append(own, r.at(id)...)
-			case r.places[0].bare && list.of > mostImages:
+			case r.places[0].bare && max(list.of, -list.of) > mostImages:
 			default:
 				all := r.all(id)
 				own = append(own, all...)
-				doubt = doubt || r.foreign && len(all) > 0 || id.list > 0 && len(all) > 0 && (id.of > 1 || list.list == 0)
+				doubt = doubt || r.foreign && len(all) > 0 || id.list > 0 && len(all) > 0 && (id.of > 1 || id.of < -1 || list.list == 0)
 			}
 			if err := w.charge(valueCost * int64(1+len(own))); err != nil {
 				return err
@@ -173,9 +178,6 @@ func (t *table) placeImages(w walker) error {
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
 	w.scanValue(t, c, t.row, value)
-	if !strings.HasSuffix(c.name, "{}") || len(c.hits) > hits { // a key says nothing of what a row has, unless it is an id
-		t.used = t.row
-	}
 	for n := hits; n < len(c.hits); n++ {
 		if c.wantsPlace(c.hits[n]) {
 			t.ids = append(t.ids, apartID{column: c, hit: int32(n)})
@@ -226,13 +228,28 @@ func (w walker) unite(t *table, ids, places int, other bool) error {
 	return w.charge(valueCost * int64(len(t.places)-places))
 }
 
-// elementEnds notes of what the nth element of a list left that it is from there.
-func (t *table) elementEnds(ids, places, nth int) {
+// elementEnds notes of what the nth element of a list left that it is from there. The list has a number already, or 0.
+func (t *table) elementEnds(ids, places int, list int32, nth int) {
 	for i := range t.ids[ids:] {
-		t.ids[ids:][i].nth = int32(nth)
+		t.ids[ids:][i].nth, t.ids[ids:][i].list = int32(nth), list
 	}
 	for i := range t.places[places:] {
-		t.places[places:][i].nth = int32(nth)
+		t.places[places:][i].nth, t.places[places:][i].list = int32(nth), list
+	}
+}
+
+// countEnds notes how many members an object has whose keys count, of what they left. A list of as many elements may
+// count otherwise.
+func (t *table) countEnds(ids, places int, c count) {
+	for i := range t.ids[ids:] {
+		if id := &t.ids[ids:][i]; id.list == c.list {
+			id.of = -int32(c.n)
+		}
+	}
+	for i := range t.places[places:] {
+		if place := &t.places[places:][i]; place.list == c.list {
+			place.of = -int32(c.n)
+		}
 	}
 }
 

@@ -504,7 +504,7 @@ func (w walker) csv(p place, r io.Reader, comma rune) error {
 	return nil
 }
 
-// json looks at JSON and JSON Lines: each path of keys is a column, each value or element of the outermost list a row.
+// json looks at JSON and JSON Lines: each path of keys is a column, each record a row.
 func (w walker) json(p place, r io.Reader) (err error) {
 	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
 	d := &jsonPieces{json.NewDecoder(pieces), pieces}
@@ -512,10 +512,13 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	d.UseNumber()
 	t := newTable(p)
 	t.json = true
-	for ; err == nil && d.More(); t.rows++ {
-		t.beginLine()
-		t.row, t.used, t.ids, t.places, t.ended = t.rows, -1, t.ids[:0], t.places[:0], 0
-		_, err = w.value(t, d, "", 0, false)
+	for ; err == nil && d.More(); t.values++ {
+		t.rows++
+		t.ids, t.places, t.ended = t.ids[:0], t.places[:0], 0
+		err = w.beginRecord(t, -1, t.values, true)
+		if err == nil {
+			_, err = w.value(t, d, "", 0, false)
+		}
 	}
 	if _, end := d.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return cmp.Or(err, end)
@@ -523,42 +526,6 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	t.rows-- // the id of a single object is hardly that of a post
 	w.finish(t)
 	return nil
-}
-
-// A line is where a value of JSON Lines begins.
-type line struct{ row, number int64 }
-
-const maxLines = 1 << 16 // that are remembered: behind them rows are named as they are counted
-
-// beginLine notes that a value begins. Its lists make rows of their own, by which its ids and images belong together,
-// but for a reader the line is the row.
-func (t *table) beginLine() {
-	last := line{}
-	if n := len(t.lines); n > 0 {
-		last = t.lines[n-1]
-	}
-	if t.rows-t.values != last.row-last.number && len(t.lines) < maxLines {
-		t.lines = append(t.lines, line{t.rows, t.values})
-	}
-	t.values++
-}
-
-// shown is the number of a row, from 0, as a reader counts: of JSON Lines the line.
-func (t *table) shown(row int64) int64 {
-	if t.values < 2 {
-		return row
-	}
-	behind, _ := slices.BinarySearchFunc(t.lines, row+1, func(l line, row int64) int { return cmp.Compare(l.row, row) })
-	from, next := line{}, t.values
-	if behind > 0 {
-		from = t.lines[behind-1]
-	}
-	if behind < len(t.lines) {
-		next = t.lines[behind].number
-	} else if len(t.lines) == maxLines {
-		return row
-	}
-	return min(from.number+row-from.row, next-1)
 }
 
 // jsonPieces reads JSON whose tokens are each no longer than a piece.
@@ -578,12 +545,10 @@ func (d *jsonPieces) Token() (json.Token, error) {
 }
 
 // value looks at the next value of a JSON and all in it, and returns it if it is no list or object. Unless it is listed
-// in another, each of its elements is a row.
+// in another, its elements are those of the outermost list.
 func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) (json.Token, error) {
 	token, err := d.Token()
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
-	first := t.first
-	t.first = false
 	switch v := token.(type) {
 	case string:
 		err = cmp.Or(err, w.scanMember(t, t.column(path), v, v))
@@ -597,10 +562,6 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 			return nil, errors.New("nested too deep")
 		}
 		if v == '{' {
-			if first && t.used >= t.row { // a record of another list, or of an object that has more, is not in their row
-				t.rows++
-				t.row = t.rows
-			}
 			return nil, w.members(t, d, path, level, listed)
 		}
 		return nil, w.elements(t, d, path, level, listed)
@@ -608,12 +569,14 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	return token, err
 }
 
-// members is value for the members of an object. All of them are in its row, whatever lists are among them; but where
-// the keys count, as pandas has it, each is an element as of a list.
+// members is value for the members of an object. All of them are in its record, but where the keys count: each value
+// under one is a record of its own, as an element of a list.
 func (w walker) members(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
-	around := t.other
+	around, columns := t.other, t.mapped
 	t.other = false
-	row, allIDs, allPlaces, n := t.row, len(t.ids), len(t.places), 0
+	row, allIDs, allPlaces := t.row, len(t.ids), len(t.places)
+	var own mapped   // where its members are columns
+	var column count // where it is one
 	for err == nil && d.More() {
 		var token json.Token
 		token, err = d.Token()
@@ -621,6 +584,7 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		ids, places := len(t.ids), len(t.places)
 		err = cmp.Or(err, w.scanMember(t, t.column(path+"{}"), key, key))
 		keyed := len(t.ids) > ids // what is in the value is of that post
+		t.mapped = nil
 		switch {
 		case err != nil:
 		case keyed:
@@ -630,22 +594,59 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 			t.keyed--
 			err = cmp.Or(err, w.unite(t, ids, places, false))
 		case isCount.MatchString(key):
-			t.begin(n, listed)
-			_, err = w.value(t, d, path+"[]", level+1, true)
-			t.elementEnds(ids, places, n)
+			err = w.counted(t, d, path, level, listed, key, columns, &column)
 			t.row = row
-			n++
 		default:
+			t.mapped = &own
 			_, err = w.value(t, d, memberPath(path, key), level+1, listed)
 		}
 	}
-	if n > 0 {
-		t.listEnds(allIDs, allPlaces, n)
+	t.mapped = columns
+	if column.n > 0 {
+		t.countEnds(allIDs, allPlaces, column)
+	}
+	if columns != nil && columns.n == 0 && column.plain {
+		*columns = mapped{column.first, int64(column.n)}
 	}
 	_, end := d.Token()
 	other := t.other
 	t.other = around
 	return cmp.Or(err, end, w.unite(t, allIDs, allPlaces, other))
+}
+
+// A count is of the members of an object whose keys count.
+type count struct {
+	n     int
+	list  int32 // their number as that of a list
+	first int64 // the record of the first one
+	plain bool  // they are 0, 1 and on, and no lists or objects
+}
+
+// counted is value for a member whose key counts. In the next column of an object of columns it is in the record that
+// the first column has for the key.
+func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed bool, key string, columns *mapped,
+	c *count) error {
+	nth, err := strconv.ParseInt(key, 10, 32)
+	ids, places := len(t.ids), len(t.places)
+	if columns != nil && nth < columns.n {
+		t.row = columns.first + nth
+	} else {
+		t.rows++
+		err = cmp.Or(err, w.beginRecord(t, t.row, int64(c.n), !listed))
+	}
+	if c.n == 0 {
+		t.ended++
+		c.list, c.first, c.plain = t.ended, t.row, true
+	}
+	row := t.row
+	var token json.Token
+	if err == nil {
+		token, err = w.value(t, d, path+"[]", level+1, true)
+	}
+	c.plain = c.plain && token != nil && nth == int64(c.n) && row == c.first+nth
+	c.n++
+	t.elementEnds(ids, places, c.list, int(nth))
+	return err
 }
 
 var isCount = regexp.MustCompile(`^[0-9]{1,9}$`)
@@ -654,27 +655,24 @@ func memberPath(path, key string) string {
 	return strings.TrimPrefix(path+"."+key[:min(len(key), maxKey)], ".")
 }
 
-// begin begins the nth element of a list: of the outermost one each is a row.
-func (t *table) begin(n int, listed bool) {
-	if n > 0 && !listed {
-		t.rows++
-		t.row = t.rows
-	}
-	t.first = n == 0 && !listed
-}
-
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
 // write one that know no other way.
 func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
 	var raw []byte
 	row, n, least, most := t.row, 0, int64(0), int64(0)
 	ids, places := len(t.ids), len(t.places)
+	t.mapped = nil
 	for ; err == nil && d.More(); n++ {
-		t.begin(n, listed)
+		if n > 0 && !listed {
+			t.rows++
+		}
+		err = w.beginRecord(t, row, int64(n), !listed)
 		ids, places := len(t.ids), len(t.places)
 		var token json.Token
-		token, err = w.value(t, d, path+"[]", level+1, true)
-		t.elementEnds(ids, places, n)
+		if err == nil {
+			token, err = w.value(t, d, path+"[]", level+1, true)
+		}
+		t.elementEnds(ids, places, 0, n)
 		number, _ := token.(json.Number)
 		digits := strings.TrimSuffix(string(number), ".0")
 		if len(digits) == 0 || len(digits) > len("-128") || len(raw) == maxImage {

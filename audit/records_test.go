@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+)
+
+// TestRecordsTellWhoseImageTheyHave: an image in a record of JSON is that of the post whose id the record has, or the one
+// around it, however deep the image lies, and wherever the id stands. Other files are then found by it.
+func TestRecordsTellWhoseImageTheyHave(t *testing.T) {
+	w := newWorld(t, false, false)
+	photo := encodePNG(drawn(77))
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{`{"id":"GONE","image":{"bytes":"PICTURE"}}`, true},
+		{`{"id":"GONE","images":["PICTURE"]}`, true},
+		{`{"id":"GONE","images":[{"bytes":"AA=="},{"bytes":"PICTURE"}]}`, true},
+		{`{"images":[{"bytes":"PICTURE"}],"post":{"id":"GONE"}}`, true},
+		{`[{"id":"LIVE"},{"id":"GONE","images":[{"bytes":"PICTURE"}]}]`, true},
+		{`{"id":"GONE","messages":[{"role":"user","content":[{"type":"image","data":"PICTURE"}]}]}`, true},
+		{`{"id":"GONE","images":{"0":{"bytes":"PICTURE"}}}`, true},
+		{`{"0":{"id":"LIVE"},"1":{"id":"GONE","image":"PICTURE"}}`, true},
+		{`{"id":{"0":"LIVE","1":"GONE"},"image":{"0":"AA==","1":"PICTURE"}}`, true},
+		{`{"image":{"0":"AA==","1":"PICTURE"},"id":{"0":"LIVE","1":"GONE"}}`, true},
+		{`{"id":{"0":"LIVE","1":"GONE"},"image":{"0":null,"1":{"bytes":"PICTURE"}}}`, true},
+		{`{"id":{"0":"GONE","1":"LIVE"},"image":{"0":"AA==","1":"PICTURE"}}`, false},
+		{`{"id":"GONE","related":[{"id":"LIVE","image":"PICTURE"}]}`, false},
+		{`{"posts":[{"id":"GONE"}],"images":["PICTURE"]}`, false},
+		{`[{"id":"GONE"},{"image":"PICTURE"}]`, false},
+		{`{"id":"GONE"}` + "\n" + `{"images":[{"bytes":"PICTURE"}]}`, false},
+	} {
+		dir := t.TempDir()
+		rows, other := filepath.Join(dir, "rows.json"), filepath.Join(dir, "photo.png")
+		text := strings.NewReplacer("GONE", goneUnseen, "LIVE", live1, "PICTURE",
+			base64.StdEncoding.EncodeToString(photo)).Replace(c.text)
+		testkit.OK(t, os.WriteFile(rows, []byte(text), 0o600), os.WriteFile(other, photo, 0o600))
+		r := w.audit(t, w.ws, rows, other)
+		found := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == goneUnseen && f.Where == other })
+		if found != c.want {
+			t.Errorf("%s: the image is found elsewhere: %t; %+v", c.text, found, r.Findings)
+		}
+	}
+}
+
+// TestImagesOfOtherRecordsAreNotBelieved: an image is that of a live post only where its own record has the id, or one
+// around it: not by a record of the next list, nor by the first of a list whose object has more.
+func TestImagesOfOtherRecordsAreNotBelieved(t *testing.T) {
+	w := newWorld(t, false, true)
+	for _, id := range []manifest.PostID{goneUnseen, goneJPEG} { // without digests
+		w.config.Tombstones = append(w.config.Tombstones,
+			manifest.Tombstone{ID: id, State: manifest.StateRemoved, Time: w.config.Now()})
+	}
+	for _, c := range []struct {
+		text string
+		want Verdict
+	}{
+		{`{"id":"LIVE1","image":{"bytes":"PICTURE"}}`, Pass},
+		{`{"id":"LIVE1","images":[{"bytes":"PICTURE"}]}`, Pass},
+		{`{"id":{"0":"LIVE1","1":"LIVE2"},"image":{"1":"PICTURE"}}`, Pass},
+		{`[{"image":"PICTURE","id":"LIVE1"}]`, Pass},
+		{`[{"id":"LIVE1"},{"bytes":"PICTURE"}]`, Undecided},
+		{`["LIVE1","PICTURE"]`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":[{"bytes":"PICTURE"}]}`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":["PICTURE"]}`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":[["PICTURE"]]}`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":[[{"bytes":"PICTURE"}]]}`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":{"0":"PICTURE"}}`, Undecided},
+		{`{"live":{"0":{"id":"LIVE1"}},"other":{"0":"PICTURE"}}`, Undecided},
+		{`{"live":[{"id":"LIVE1"}],"other":{"a":{"bytes":"PICTURE"}}}`, Undecided},
+		{`{"0":{"id":"LIVE1"},"1":{"bytes":"PICTURE"}}`, Undecided},
+		{`{"id":{"0":"LIVE1"},"image":{"1":"PICTURE"}}`, Undecided},
+		{`{"id":{"5":"LIVE1"},"image":{"0":"PICTURE"}}`, Undecided},
+	} {
+		file := filepath.Join(t.TempDir(), "rows.json")
+		testkit.OK(t, os.WriteFile(file, []byte(strings.NewReplacer("LIVE1", live1, "LIVE2", live2, "PICTURE",
+			base64.StdEncoding.EncodeToString(encodePNG(drawn(77)))).Replace(c.text)), 0o600))
+		config := w.config
+		config.Files = []string{file}
+		r, err := Audit(t.Context(), config)
+		testkit.Same(t, c.text, c.want, r.Verdict, err)
+	}
+}
+
+// TestRowsOfJSONAreCountedAsAReaderDoes: in the outermost list, and of JSON Lines by the lines.
+func TestRowsOfJSONAreCountedAsAReaderDoes(t *testing.T) {
+	w := newWorld(t, false, false)
+	for text, want := range map[string]string{
+		`[{"id":"GONE"},{"id":"A"}]`:                                               "row 1",
+		`{"data":[{"id":"A"},{"id":"GONE"}]}`:                                      "row 2",
+		`{"version":"1.0","data":[{"id":"GONE"},{"id":"A"}]}`:                      "row 1",
+		`{"version":"1.0","data":[{"id":"A"},{"id":"GONE"}]}`:                      "row 2",
+		`{"a":[{"id":"A"},{"id":"B"}],"b":[{"id":"C"},{"id":"GONE"}]}`:             "row 2",
+		`[{"id":"A","of":[{"id":"B"},{"id":"C"}]},{"of":[1,{"id":"GONE"}]}]`:       "row 2",
+		`{"0":{"id":"A"},"1":{"id":"GONE"}}`:                                       "row 2",
+		`{"x":{"0":"A","1":"B"},"id":{"0":"A","1":"GONE"}}`:                        "row 2",
+		`{"n":[1,2],"d":[{"id":"A"}]}` + "\n" + `{"d":[{"id":"A"},{"id":"GONE"}]}`: "row 2",
+		`{"id":"GONE"}`: "row 1",
+	} {
+		file := filepath.Join(t.TempDir(), "rows.json")
+		testkit.OK(t, os.WriteFile(file, []byte(strings.ReplaceAll(text, "GONE", goneJPEG)), 0o600))
+		var rows []string
+		for _, f := range w.audit(t, w.ws, file).Findings {
+			if row, of := strings.CutPrefix(f.Where, file+" > "); of {
+				rows = append(rows, row)
+			}
+		}
+		testkit.Same(t, text, []string{want}, rows)
+	}
+}
