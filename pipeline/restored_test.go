@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,8 @@ func TestRequestOutlivesState(t *testing.T) {
 	testkit.Same(t, "rows without the crosspost", "p00 p01 p02 p04 p05 p06 p07 p08", namesOf(deleted.checkSound().rows))
 	const rows = "p00 p01 p02 p04 p06 p07 p08"
 	for _, request := range []string{"purge offline id=p03", "stones removed p03; recheck"} {
-		for _, how := range []string{"lost", "of before", "of the deletion"} {
+		for _, how := range []string{"lost", "of before", "of before, without checkpoint", "of before, and the checkpoint",
+			"of the deletion"} {
 			for _, job := range []string{"run", "recheck", "purge offline"} {
 				t.Run(request+", "+how+", "+job, func(t *testing.T) {
 					t.Parallel()
@@ -111,11 +113,21 @@ func TestRequestOutlivesState(t *testing.T) {
 						testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
 					case "of before":
 						w.putBack(ran, "state.db")
+					case "of before, without checkpoint":
+						w.putBack(ran, "state.db")
+						testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "audit", "checkpoint")))
+					case "of before, and the checkpoint":
+						w.putBack(ran, "state.db", "audit/checkpoint")
 					default:
 						w.putBack(deleted, "state.db")
 					}
+					records := filepath.Join(w.dir, "ws", "audit", "records.jsonl")
+					said, err := os.ReadFile(records)
+					testkit.OK(t, err)
 					w.do(job + "; run; run").ok()
 					testkit.Same(t, "rows in the end", rows, namesOf(w.checkSound().rows))
+					now, err := os.ReadFile(records)
+					testkit.Same(t, "the log goes on", true, bytes.HasPrefix(now, said), err)
 				})
 			}
 		}

@@ -369,6 +369,26 @@ func (l *Log) Recover(ctx context.Context, size int64, root string) ([]Event, er
 	return lost, nil
 }
 
+// Beyond returns the records behind the first n, as far as they are whole and in their places: what was added before the
+// checkpoint was lost, or rolled back. Nothing vouches for them.
+func (l *Log) Beyond(ctx context.Context, n int64) (events []Event, err error) {
+	seq := int64(0)
+	for line, err := range l.lines(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if seq >= n {
+			e, wrong := parseRecord(line, seq)
+			if wrong != nil {
+				break
+			}
+			events = append(events, e)
+		}
+		seq++
+	}
+	return events, nil
+}
+
 // lines yields the lines of the file of records, each with its line end and valid until the next; none without a file.
 func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

@@ -435,8 +435,8 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 		err = nil // audit/ is gone: the log is as an older one
 	}
 	var r restored
-	if err == nil {
-		r, err = w.compareLog(ctx, head, log)
+	if err == nil || log != nil && head.Size > 0 && errors.As(err, new(*auditlog.Broken)) {
+		r, err = w.compareWithBroken(ctx, head, log, err)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
 		return nil // left to publish, so that removals do not wait for it
@@ -491,7 +491,7 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.
 	t.fail(err)
 	note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
 	last.Key = cmp.Or(last.Key, head.Key)
-	// The queue gets new numbers behind the log. Only the lost records of a checkpoint keep theirs.
+	// The queue gets new numbers behind the log. Only the records that no checkpoint covers keep theirs.
 	t.exec(ctx, "DELETE FROM log_queue")
 	t.setMeta(ctx, metaLogHead, jsonColumn{last})
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events, r.again)...)
@@ -678,6 +678,7 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		r.lost, err = log.Recover(ctx, head.Size, head.Root)
 		if len(r.lost) > 0 {
 			r.what = auditlog.RestoredCheckpoint
+			err = w.takeBeyond(ctx, log, head.Size, &r)
 		}
 		if err != nil || len(r.lost) > 0 {
 			return r, err
@@ -714,9 +715,17 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		}
 		if i := e.Seq - head.Size; i >= int64(len(queue)) || !bytes.Equal(line, queue[i]) {
 			r.what = auditlog.RestoredState
+			r.lost, err = log.Beyond(ctx, have)
+			if err != nil {
+				return r, err
+			}
+			r.behind = r.lost
 			return r, w.takeOver(ctx, log, r.from, &r)
 		}
 		r.from++
+	}
+	if err := w.takeBeyond(ctx, log, have, &r); err != nil || r.what != "" {
+		return r, err
 	}
 	if _, err := w.LogKey(); have == 0 || !errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -727,6 +736,43 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		r.what = auditlog.RestoredKey
 	}
 	return r, err
+}
+
+// compareWithBroken is compareLog where broken may be what is wrong with the log. One whose checkpoint is missing is as it
+// was where its records are those that state.db knows.
+func (w *Workspace) compareWithBroken(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log, broken error) (
+	restored, error) {
+	r, err := w.compareLog(ctx, head, log)
+	if err == nil && len(r.lost) == 0 {
+		err = broken
+	}
+	return r, err
+}
+
+// takeBeyond takes over the records behind the first size, which no checkpoint covers, unless they are those that wait in
+// state.db, as after a kill: then both are older.
+func (w *Workspace) takeBeyond(ctx context.Context, log *auditlog.Log, size int64, r *restored) error {
+	beyond, err := log.Beyond(ctx, size)
+	if err != nil || len(beyond) == 0 {
+		return err
+	}
+	queue, err := readQueue(ctx, w.db, size, len(beyond))
+	if err != nil {
+		return err
+	}
+	for i, e := range beyond {
+		line, err := e.Line()
+		if err != nil {
+			return err
+		}
+		if i == len(queue) || !bytes.Equal(line, queue[i]) {
+			r.what, r.from = auditlog.RestoredState, size+int64(i)
+			r.lost = append(r.lost, beyond...)
+			r.behind = r.lost
+			return w.takeOver(ctx, log, r.from, r)
+		}
+	}
+	return nil
 }
 
 // beganAgain reports whether a log took the place of one with so many records, or more, which was lost or is a longer
@@ -748,7 +794,7 @@ func beganAgain(ctx context.Context, log *auditlog.Log, size int64) (bool, error
 func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64, r *restored) (err error) {
 	r.copies, err = readNote[[]LostCopy](ctx, w.db, metaNoCopy) // that were lost before
 	if err == nil {
-		r.gone, err = readRemovals(ctx, log, nil)
+		r.gone, err = readRemovals(ctx, log, r.behind)
 	}
 	if err != nil {
 		return err
@@ -767,18 +813,14 @@ func (w *Workspace) takeOver(ctx context.Context, log *auditlog.Log, first int64
 			r.stones = append(r.stones, tombstoneOf(t))
 		}
 	}
-	for e, err := range log.Records(ctx, first) {
-		if err != nil {
-			return err
-		}
+	return replay(ctx, log, r.behind, func(e auditlog.Event) {
 		// The last word on a copy counts.
 		opened, closed := e.OfCopy()
-		if opened || closed {
+		if e.Seq >= first && (opened || closed) {
 			r.copies = slices.DeleteFunc(r.copies, func(l LostCopy) bool { return l.Path == e.Path })
 		}
-		if opened {
+		if e.Seq >= first && opened {
 			r.copies = append(r.copies, LostCopy{Path: e.Path, Format: e.Format, Made: e.Time, Record: e.Seq})
 		}
-	}
-	return nil
+	})
 }
