@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -92,8 +94,8 @@ func policyOf(release *manifest.Release) (policy.Policy, error) {
 }
 
 // keptPolicy is the copy, in the workspace of a release without a policy, of the one that a run named with --policy; ""
-// for none. A workspace that cannot be read says so when the job opens it. altered is the *workspace.Altered of a copy
-// that no command left there.
+// for none. A workspace that cannot be read says so when the job opens it; one that lost its state.db keeps its policy.
+// altered is the *workspace.Altered of a copy that no command left there.
 func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) (path string, altered error) {
 	kept, err := reading(ctx, c, func(ws *workspace.Workspace) (string, error) {
 		b, _, err := ws.Binding(ctx)
@@ -107,6 +109,12 @@ func (c *command) keptPolicy(ctx context.Context, release *manifest.Release) (pa
 		altered = ws.CheckFile(ctx, state.PolicyFile)
 		return filepath.Join(c.workspace, state.PolicyFile), f.Close()
 	})
+	if errors.Is(err, workspace.ErrNoWorkspace) { // or state.db was lost, and with it for what it was kept
+		path := filepath.Join(c.workspace, state.PolicyFile)
+		if _, none := os.Lstat(path); none == nil {
+			return path, nil
+		}
+	}
 	if err != nil {
 		return "", nil
 	}
