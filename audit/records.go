@@ -46,10 +46,10 @@ func (w walker) beginRecord(t *table, around, nth int64, outermost bool) error {
 			return nil
 		}
 	}
-	switch n := len(t.records); {
-	case n == mostRecords:
+	if len(t.records) == mostRecords {
 		return nil
-	case n+1 == mostRecords:
+	}
+	if len(t.records)+1 == mostRecords {
 		around, outermost = -1, true
 	}
 	t.records = append(t.records, records{t.row, around, number, outermost})
