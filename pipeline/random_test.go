@@ -139,7 +139,7 @@ func (h *history) step(steps string) {
 	for step := range strings.SplitSeq(steps, "; ") {
 		words := strings.Fields(step)
 		if slices.Contains([]string{"post", "image", "serve", "move", "host", "clock", "engine", "fail", "policy",
-			"manifest", "stones", "names"}, words[0]) {
+			"manifest", "stones", "names", "item"}, words[0]) {
 			h.do(step)
 			h.note(words)
 			continue
@@ -167,7 +167,7 @@ func (h *history) note(words []string) {
 				}
 			case "image":
 				h.mayGo[row] = h.mayGo[row] || row == name && isRemoval(words[1])
-			case "serve", "move":
+			case "serve", "move", "item":
 				_, text, _ := strings.Cut(":"+words[1], ":")
 				_, after, found := strings.Cut(text, ":")
 				if found {
@@ -292,12 +292,24 @@ func (h *history) heal() {
 	s := h.last
 	for _, row := range h.rows {
 		h.step("image ok " + row)
-		if !s.imageOf(row) {
-			h.next++
-			h.step(fmt.Sprintf("move %d %s", h.next, row))
+		if s.imageOf(row) {
+			continue
 		}
+		where := "move"
+		if id, _ := splitRow(row); len(h.post(id).images) > 1 { // an entry of a gallery gets no other item than its own
+			where = "item"
+		}
+		h.next++
+		h.step(fmt.Sprintf("%s %d %s", where, h.next, row))
 	}
 	h.step("run confirm; run confirm")
+	for _, row := range h.rows {
+		// What its host sent from the very same place before is final, until somebody asks for it.
+		t := h.last.records[row].Trouble
+		if id, _ := splitRow(row); h.err == nil && t != nil && !h.mayLose(row) && len(h.post(id).images) > 1 {
+			h.step("run confirm retry=" + string(t.Reason))
+		}
+	}
 	if h.err != nil {
 		h.Fatalf("%s: %v", strings.Join(h.done, "; "), h.err)
 	}

@@ -104,7 +104,8 @@ func (w *world) copied(t testing.TB) *world {
 		reddit: &fakeReddit{order: r.order, posts: map[manifest.PostID]*fakePost{}, sends: maps.Clone(r.sends),
 			hosts: maps.Clone(r.hosts), sent: maps.Clone(r.sent)}}
 	for id, p := range r.posts {
-		c.reddit.posts[id] = &fakePost{p.state, p.parent, slices.Clone(p.images), slices.Clone(p.moved)}
+		c.reddit.posts[id] = &fakePost{p.state, p.parent, slices.Clone(p.images), slices.Clone(p.moved),
+			slices.Clone(p.list)}
 	}
 	testkit.OK(c, os.CopyFS(c.dir, os.DirFS(w.dir)))
 	c.load()
@@ -162,7 +163,9 @@ func (w *world) load() {
 //	crosspost ID ID...   the posts are crossposts of the first one, whose images they show
 //	image WORD ROW...    and of images of live posts: a key of oddities or ok
 //	serve WHAT ROW...    the host sends there: a picture as drawn takes it, or a key of answers
-//	move WHAT ROW...     Reddit names another place, where the host sends that
+//	move WHAT ROW...     Reddit names another place, where the host sends that: of a gallery another item
+//	item WHAT ROW...     Reddit names the item again from which the image of the row came, and the host sends that
+//	list ID N...         a gallery lists these of its items alone; all, if none is named
 //	host WHAT NAME       a host sends that for whatever is asked; "ok" ends it
 //	clock DURATION       time passes
 //	engine NAME          another engine reads
@@ -238,6 +241,27 @@ func (w *world) change(words []string) bool {
 				p.moved[i]++
 			}
 			w.reddit.sends[p.url(manifest.PostID(id), i)] = what
+		}
+	case "item":
+		w.read(func(ctx context.Context, ws *workspace.Workspace) {
+			for _, row := range words[2:] {
+				id, i := splitRow(row)
+				k, p := manifest.Key{ID: manifest.PostID(id), Image: i}, w.post(id)
+				from, err := ws.Origins(ctx, []manifest.PostID{k.ID})
+				testkit.OK(w, err)
+				is := func() bool { return reddit.Candidate{Media: p.media(k.ID, i)}.IsFrom(from[k]) }
+				for from[k] != "" && !is() && p.moved[i] > 0 {
+					p.moved[i]--
+				}
+				w.reddit.sends[p.url(k.ID, i)] = what
+			}
+		})
+	case "list":
+		p := w.post(what)
+		p.list = nil
+		for _, n := range words[2:] {
+			_, i := splitRow("/" + n)
+			p.list = append(p.list, i)
 		}
 	case "host":
 		w.reddit.hosts[words[2]] = strings.TrimPrefix(what, "ok")
@@ -551,11 +575,17 @@ type fakePost struct {
 	state  string          // as in do
 	parent manifest.PostID // the post that it is a crosspost of, "" for none
 	images []string        // what is odd about each image, "" for nothing
-	moved  []int           // how often each got another place
+	moved  []int           // how often each got another place: of a gallery that is another item
+	list   []int           // which of them are listed, nil for all
+}
+
+// media is the id of an item of a gallery.
+func (p *fakePost) media(id manifest.PostID, i int) string {
+	return fmt.Sprintf("%s-%d-%d", id, i, p.moved[i])
 }
 
 func (p *fakePost) url(id manifest.PostID, i int) string {
-	return fmt.Sprintf("https://i.redd.it/%s-%d-%d.png", id, i, p.moved[i])
+	return "https://i.redd.it/" + p.media(id, i) + ".png"
 }
 
 // facts are what Reddit says of a post in a state.
@@ -654,7 +684,18 @@ func (p *fakePost) answer(id manifest.PostID) reddit.Post {
 			c = reddit.Candidate{Fault: &f}
 		}
 		c.Parent = p.parent
+		if len(p.images) > 1 {
+			c.Media = p.media(id, i)
+		}
 		out.Images = append(out.Images, c)
+	}
+	if p.list == nil {
+		return out
+	}
+	all := out.Images
+	out.Images = nil
+	for _, i := range p.list {
+		out.Images = append(out.Images, all[i])
 	}
 	return out
 }
