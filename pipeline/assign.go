@@ -81,11 +81,12 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside [
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
 	case c.Fault == nil && rec.Image == nil && leftGallery(rec) && source != "" && !c.IsFrom(source):
 		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
-	case c.Fault == nil && rec.Image == nil && c.Media != "" && source != "" && !c.IsFrom(source) && !rec.Named():
-		c.Fault = reddit.AnotherImage("the one that was stored is not in its place in the gallery")
-	case c.Fault == nil && rec.Image == nil && c.Media != "":
+	case c.Fault == nil && rec.Image == nil && c.Media != "" && !rec.Named(): // a digest of the release decides
 		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(origins[r.Key]) })
-		if of >= 0 && beside[of].Key != rec.Key {
+		switch {
+		case source != "" && !c.IsFrom(source):
+			c.Fault = reddit.AnotherImage("the one that was stored is not in its place in the gallery")
+		case of >= 0 && beside[of].Key != rec.Key:
 			c.Fault = reddit.AnotherImage("the gallery has the image of " + beside[of].Key.String() + " in its place")
 		}
 	}
@@ -132,41 +133,38 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 	if err != nil {
 		return err
 	}
-	beside, err := g.imagesBeside(ctx, rec, c)
-	if err != nil {
-		return err
+	var gallery []workspace.ItemImage
+	if c.Media != "" {
+		gallery, err = g.Workspace.ItemImages(ctx, rec.ID)
+		if err != nil {
+			return err
+		}
 	}
 	return send(ctx, g.run, g.fetch[c.Host], fetchJob{entry: rec.Entry, candidate: c,
-		source: c.Source(), before: s.before, stored: stored, erased: erased, beside: beside,
+		source: c.Source(), before: s.before, stored: stored, erased: erased, gallery: gallery,
 		refused: stored && s.outcome != "",
 		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
 }
 
-// imagesBeside returns the images of a gallery that are, or were, stored of entries beside one that has none: where
-// Reddit drops an item, places shift, and not of each stored image it is known from which item it came.
-func (g *gatherer) imagesBeside(ctx context.Context, of workspace.Record, c reddit.Candidate) (
-	beside []workspace.FormerImage, err error) {
-	if of.Image != nil || c.Media == "" {
-		return nil, nil
+// ofAnother returns the entry whose image in the gallery it is that came for this one; ok is false where it is nobody
+// else's. Where Reddit drops an item, places shift. The media id tells items apart, which can show the same picture;
+// only where it is not known from which item the image of the other entry came, the bytes do. What a digest of the
+// release names, and what the entry itself had, is its own.
+func (j fetchJob) ofAnother(img workspace.Image) (of manifest.Key, ok bool) {
+	if state.Proven(j.entry, img) {
+		return of, false
 	}
-	all, err := g.Workspace.FormerImages(ctx, []manifest.PostID{of.ID})
-	if err != nil {
-		return nil, err
-	}
-	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: []manifest.PostID{of.ID}}) {
-		if err != nil {
-			return nil, err
-		}
-		if i := rec.Image; i != nil {
-			all = append(all, workspace.FormerImage{Key: rec.Key,
-				Digests: workspace.Digests{File: i.OriginalSHA256, Stripped: i.SHA256, Pixels: i.PixelsSHA256}})
+	for _, i := range j.gallery {
+		item := j.candidate.IsFrom(i.Source)
+		same := i.File == img.OriginalSHA256 || i.Stripped == img.SHA256 || i.Pixels == img.PixelsSHA256
+		switch {
+		case i.Key == j.entry.Key && (item || same):
+			return manifest.Key{}, false
+		case i.Key != j.entry.Key && !ok && (item || same && i.Source == ""):
+			of, ok = i.Key, true
 		}
 	}
-	own := map[workspace.Digests]bool{}
-	for _, f := range all {
-		own[f.Digests] = own[f.Digests] || f.Key == of.Key
-	}
-	return slices.DeleteFunc(all, func(f workspace.FormerImage) bool { return own[f.Digests] }), nil
+	return of, ok
 }
 
 // leftBehind returns the digests of the image of an entry that was taken out of its gallery where nothing else tells it

@@ -117,10 +117,8 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		e.Pixels != img.PixelsSHA256 {
 		return reddit.AnotherImage("it is not the one that was taken out of the gallery")
 	}
-	for _, f := range j.beside {
-		if f.File == img.OriginalSHA256 || f.Stripped == img.SHA256 || f.Pixels == img.PixelsSHA256 {
-			return reddit.AnotherImage("it is the image of " + f.Key.String())
-		}
+	if of, ok := j.ofAnother(img); ok && !j.stored { // else settleReplacements decides
+		return reddit.AnotherImage("it is the image of " + of.String())
 	}
 	if f := g.terms.removed.Refuses(g.Policy, j.entry.ID, img); f != nil {
 		return f

@@ -139,7 +139,7 @@ func (w *world) lose(step string) {
 	ws := filepath.Join(w.dir, "ws")
 	name := filepath.Join(ws, of)
 	if rec := w.inspect().records[of]; rec.Image != nil {
-		name = filepath.Join(ws, "images", "p0", of+".png")
+		name = filepath.Join(ws, "images", of[:min(2, len(of))], strings.ReplaceAll(of, "/", "-")+".png")
 	}
 	switch what {
 	case "LIFT", "VOID":

@@ -28,12 +28,12 @@ type fetchJob struct {
 	entry     manifest.Entry
 	candidate reddit.Candidate
 	source    string
-	before    manifest.Reason         // why the same download failed in an earlier run, if it did
-	stored    bool                    // the entry has an image, which stays unless another one is to take its place
-	refused   bool                    // release or policy do not take that one
-	removed   bool                    // its image was removed from its live post: it stays so until another one is there
-	erased    *workspace.Digests      // of the one that left its gallery, where only these can tell it; else nil
-	beside    []workspace.FormerImage // that are, or were, stored of other entries of its gallery: none of them is its own
+	before    manifest.Reason       // why the same download failed in an earlier run, if it did
+	stored    bool                  // the entry has an image, which stays unless another one is to take its place
+	refused   bool                  // release or policy do not take that one
+	removed   bool                  // its image was removed from its live post: it stays so until another one is there
+	erased    *workspace.Digests    // of the one that left its gallery, where only these can tell it; else nil
+	gallery   []workspace.ItemImage // that entries of its gallery have or had
 }
 
 // A readJob is one image to read. Its picture is there when its fetcher decoded it and there was room to keep it.

@@ -615,6 +615,26 @@ func (w *Workspace) FormerImages(ctx context.Context, of []manifest.PostID) ([]F
 	return w.formerImages(ctx, "WHERE id IN (SELECT value FROM json_each(?))", jsonColumn{of})
 }
 
+// An ItemImage is an image that an entry of a post has or had.
+type ItemImage struct {
+	manifest.Key
+	Digests
+	Source string // where it came from, as Image.Source has it; "" if that is not known
+}
+
+// ItemImages returns all images that the entries of a post have or had, also where the entry left the manifest, of a
+// workspace that is open for writing.
+func (w *Workspace) ItemImages(ctx context.Context, of manifest.PostID) (all []ItemImage, err error) {
+	defer wrap(&err, "read the images of a gallery")
+	const source = `coalesce(%s, (SELECT source FROM origin o
+		WHERE (o.id, o.image, o.sha256) = (i.id, i.image, i.sha256)), '')`
+	const columns = "SELECT id, image, original_sha256, sha256, pixels_sha256, "
+	return list(ctx, w.db, func(i *ItemImage) []any {
+		return []any{&i.ID, &i.Image, &i.File, &i.Stripped, &i.Pixels, &i.Source}
+	}, columns+fmt.Sprintf(source, "NULL")+" FROM former_image i WHERE id = ?1 UNION ALL "+
+		columns+fmt.Sprintf(source, "nullif(source, '')")+" FROM image i WHERE id = ?1", of)
+}
+
 // ErasedImages returns those of FormerImages that were removed, of all posts.
 func (w *Workspace) ErasedImages(ctx context.Context) ([]FormerImage, error) {
 	return w.formerImages(ctx, "WHERE erased")

@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/workspace"
+)
+
+// TestSamePictureTwiceInAGallery: two items of a gallery can show the same picture. It is each entry's own, whenever it
+// comes.
+func TestSamePictureTwiceInAGallery(t *testing.T) {
+	for _, mode := range []string{"flag", "drop"} {
+		for _, kind := range []string{"7", "own:7"} {
+			start := newWorld(t, append(numbered(3), "g*2")...).do("policy " + mode + "; serve " + kind + " g g/1")
+			once := start.copied(t).do("run").ok().checkSound()
+			for _, late := range []string{"g", "g/1"} {
+				w := start.copied(t).do("serve 503 " + late + "; run; serve " + kind + " " + late + "; run").ok()
+				what := mode + ", " + kind + ", " + late + " comes later"
+				s := w.checkSound()
+				for _, row := range []string{"g", "g/1"} {
+					testkit.Same(t, row+", "+what, once.outcome(row), s.outcome(row))
+				}
+				testkit.Same(t, "files, "+what, once.files, s.files)
+			}
+		}
+	}
+}
+
+// TestDigestOfTheReleaseDecidesInAGallery: the image that the release means is the entry's own, whatever others have or
+// had, and from whichever item.
+func TestDigestOfTheReleaseDecidesInAGallery(t *testing.T) {
+	for _, steps := range []string{
+		"serve 7 g g/1; names 7 g g/1; serve 503 g/1; run; serve 7 g/1; run",
+		"serve 7 g; serve 404 g/1; run; names 6 g; names 7 g/1; serve 7 g/1; run confirm",
+		"serve 7 g; serve 503 g/1; run; names 6 g; names 7 g/1; list g 0 0; run confirm",
+	} {
+		w := newWorld(t, append(numbered(3), "g*2")...).do("policy flag; " + steps).ok()
+		got := w.checkSound().outcome("g/1")
+		testkit.Same(t, steps, "kept/", strings.Replace(got, "duplicate", "", 1))
+	}
+}
+
+// TestFormerImageOfItsOwnInAGallery: an image that an entry had comes back to it, also where one beside it shows the
+// same picture.
+func TestFormerImageOfItsOwnInAGallery(t *testing.T) {
+	for _, kind := range []string{"20", "own:20"} {
+		for _, mode := range []string{"flag", "drop"} {
+			start := newWorld(t, append(numbered(12), "g*2")...).do("policy " + mode + "; serve " + kind + " g g/1; run").ok()
+			want := start.checkSound().outcome("g/1")
+			w := start.copied(t)
+			w.lose("LOSE g/1")
+			w.lose("LOSE dataset")
+			w.do("run").ok()
+			testkit.Same(t, kind+", "+mode+": lost", want, w.checkSound().outcome("g/1"))
+			w = start.copied(t).do("image left g/1; recheck; image ok g/1; run retry=gallery_item_deleted").ok()
+			testkit.Same(t, kind+", "+mode+": taken out, and back", want, w.checkSound().outcome("g/1"))
+		}
+	}
+}
+
+// TestBytesTellWhereNoItemIsKnown: where it is not known from which item the image beside came, as of a log of an
+// earlier version, the bytes tell whose it is.
+func TestBytesTellWhereNoItemIsKnown(t *testing.T) {
+	at := func(media string) reddit.Candidate {
+		return reddit.Candidate{URL: "https://i.redd.it/" + media + ".png", Host: "i.redd.it", Media: media}
+	}
+	key := func(i int) manifest.Key { return manifest.Key{ID: "g", Image: i} }
+	img := workspace.Image{OriginalSHA256: "a", SHA256: "b", PixelsSHA256: "c"}
+	item := func(i int, digests, media string) workspace.ItemImage {
+		d := workspace.Digests{File: digests[:1], Stripped: digests[1:2], Pixels: digests[2:]}
+		if media == "" {
+			return workspace.ItemImage{Key: key(i), Digests: d}
+		}
+		return workspace.ItemImage{Key: key(i), Digests: d, Source: at(media).Source()}
+	}
+	for _, c := range []struct {
+		name    string
+		named   string
+		gallery []workspace.ItemImage
+		want    string
+	}{
+		{"nothing is known", "", nil, ""},
+		{"the same file of no known item", "", []workspace.ItemImage{item(1, "abc", "")}, "g/1"},
+		{"the same picture of no known item", "", []workspace.ItemImage{item(1, "xyc", "")}, "g/1"},
+		{"another picture of no known item", "", []workspace.ItemImage{item(1, "xyz", "")}, ""},
+		{"the same file of another item", "", []workspace.ItemImage{item(1, "abc", "other")}, ""},
+		{"other bytes of the same item", "", []workspace.ItemImage{item(1, "xyz", "media")}, "g/1"},
+		{"one of two that it had", "", []workspace.ItemImage{item(1, "abc", "other"), item(1, "xyz", "media")}, "g/1"},
+		{"its own before", "", []workspace.ItemImage{item(0, "xyc", ""), item(1, "abc", "")}, ""},
+		{"its own behind", "", []workspace.ItemImage{item(1, "abc", ""), item(2, "abc", ""), item(0, "abx", "other")}, ""},
+		{"its own item", "", []workspace.ItemImage{item(1, "abc", ""), item(0, "xyz", "media")}, ""},
+		{"named", "a", []workspace.ItemImage{item(1, "abc", "media")}, ""},
+		{"another one is named", "f", []workspace.ItemImage{item(1, "abc", "media")}, "g/1"},
+	} {
+		j := fetchJob{entry: manifest.Entry{Key: key(0), SHA256: c.named}, candidate: at("media"), gallery: c.gallery}
+		got := ""
+		if of, ok := j.ofAnother(img); ok {
+			got = of.String()
+		}
+		testkit.Same(t, c.name, c.want, got)
+	}
+}
