@@ -146,21 +146,32 @@ func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candid
 		removed: leftPost(rec) || s.drop && s.note.Reason == policy.SameAsRemoved})
 }
 
+// itemOf returns the entry that had the item of the gallery which came for this one: this one, if it had it. known is
+// false where it is not known that any entry had it.
+func (j fetchJob) itemOf() (of manifest.Key, known bool) {
+	for _, i := range j.gallery {
+		if j.candidate.IsFrom(i.Source) && (!known || i.Key == j.entry.Key) {
+			of, known = i.Key, true
+		}
+	}
+	return of, known
+}
+
 // ofAnother returns the entry whose image in the gallery it is that came for this one; ok is false where it is nobody
 // else's. Where Reddit drops an item, places shift. The media id tells items apart, which can show the same picture;
 // only where it is not known from which item the image of the other entry came, the bytes do. What a digest of the
 // release names, and what the entry itself had, is its own.
 func (j fetchJob) ofAnother(img workspace.Image) (of manifest.Key, ok bool) {
-	if state.Proven(j.entry, img) {
+	of, ok = j.itemOf()
+	if of == j.entry.Key || state.Proven(j.entry, img) {
 		return of, false
 	}
 	for _, i := range j.gallery {
-		item := j.candidate.IsFrom(i.Source)
 		same := i.File == img.OriginalSHA256 || i.Stripped == img.SHA256 || i.Pixels == img.PixelsSHA256
 		switch {
-		case i.Key == j.entry.Key && (item || same):
-			return manifest.Key{}, false
-		case i.Key != j.entry.Key && !ok && (item || same && i.Source == ""):
+		case same && i.Key == j.entry.Key:
+			return i.Key, false
+		case same && !ok && i.Source == "":
 			of, ok = i.Key, true
 		}
 	}

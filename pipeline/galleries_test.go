@@ -7,7 +7,9 @@ import (
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/reddit"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // TestSamePictureTwiceInAGallery: two items of a gallery can show the same picture. It is each entry's own, whenever it
@@ -60,6 +62,36 @@ func TestFormerImageOfItsOwnInAGallery(t *testing.T) {
 			testkit.Same(t, kind+", "+mode+": taken out, and back", want, w.checkSound().outcome("g/1"))
 		}
 	}
+}
+
+// TestRefusedImageGetsNoItemOfAnother: what lies in the place of an image that the policy does not take is not that of
+// another entry, also where that one was lost.
+func TestRefusedImageGetsNoItemOfAnother(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := newWorld(t, append(numbered(12), "g*2")...).do("run").ok()
+		if lost {
+			w.lose("LOSE g/1")
+			w.lose("LOSE dataset")
+		}
+		w.policy.Images.Placeholders = append(w.policy.Images.Placeholders,
+			policy.Placeholder{Name: "any", SHA256: state.SHA256(drawn("12")), Outcome: "placeholder"})
+		w.do("list g 1; run confirm; run").ok()
+		s := w.checkSound()
+		testkit.Same(t, "g", "placeholder/known_placeholder", s.outcome("g"))
+		testkit.Same(t, "g has its image", state.SHA256(drawn("12")), s.records["g"].Image.OriginalSHA256)
+	}
+}
+
+// TestItemOfAnotherIsNotNotedAsItsOwn: where the item of another entry has its place, and shows the same picture, an
+// entry is still that of its own item: a mark counts for that one.
+func TestItemOfAnotherIsNotNotedAsItsOwn(t *testing.T) {
+	w := newWorld(t, append(numbered(12), "g*2")...).do("policy flag; serve 7 g g/1; run; list g 1; run; list g").ok()
+	own := w.copied(t).do("image left g; recheck").ok().checkSound()
+	testkit.Same(t, "its own is marked", "gone/gallery_item_deleted", own.outcome("g"))
+	testkit.Same(t, "and the other one stays", true, own.imageOf("g/1"))
+	other := w.do("image left g/1; recheck").ok().checkSound()
+	testkit.Same(t, "the other one is marked", "gone/gallery_item_deleted", other.outcome("g/1"))
+	testkit.Same(t, "and its own stays", true, other.imageOf("g"))
 }
 
 // TestBytesTellWhereNoItemIsKnown: where it is not known from which item the image beside came, as of a log of an

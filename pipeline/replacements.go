@@ -14,9 +14,9 @@ import (
 // Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
 // fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one
 // takes its place only where release or policy do not take the stored one, its host was in no trouble, no other entry
-// has the same bytes, and it is not as small as what stands in for missing pictures, nor somewhere else than Reddit
-// said. The one that a digest of the release names needs no such proof. Where it is the same file, only the place is
-// noted.
+// has the same bytes, or had that item of the gallery, and it is not as small as what stands in for missing pictures,
+// nor somewhere else than Reddit said. The one that a digest of the release names needs no such proof. Where it is the
+// same file, and no item of another entry, only the place is noted.
 
 // replacements are images that may take the place of stored ones.
 type replacements struct {
@@ -96,16 +96,18 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		return &policy.Fault{Outcome: manifest.Failed, Reason: reasonNoImages,
 			Detail: o.job.candidate.Host + " sent no image to anybody"}, nil
 	}
+	of, known := o.job.itemOf()
+	others := known && of != o.Key
 	shared, err := g.isShared(ctx, o)
 	why := ""
 	switch {
 	case err != nil:
 		return nil, err
-	case img != nil && img.OriginalSHA256 == o.OriginalSHA256:
+	case img != nil && img.OriginalSHA256 == o.OriginalSHA256 && !others:
 		return nil, nil
 	case stays:
 		why = "the stored one stays"
-	case shared || times > 1:
+	case shared || others || times > 1:
 		why = "other entries have the same one"
 	case o.Redirected || max(o.Width, o.Height) < state.SmallSide:
 		why = "it may be a picture for what is missing"
@@ -119,8 +121,11 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		Detail: "Reddit names another image now: " + why}, nil
 }
 
-// isShared reports whether another entry has the image already.
+// isShared reports whether another entry has the image already, or had it in the same gallery.
 func (g *gatherer) isShared(ctx context.Context, o replacement) (bool, error) {
+	if _, other := o.job.ofAnother(o.Image); other {
+		return true, nil
+	}
 	for rec, err := range g.Workspace.Records(ctx, workspace.Select{Bare: true, Digests: []string{o.PixelsSHA256}}) {
 		if err != nil || rec.Key != o.Key {
 			return err == nil, err
