@@ -451,3 +451,52 @@ func TestLostImageOfALostState(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedLogKeepsTheLastCopy: while the log is damaged an image that has neither a file nor a row, and is a row of
+// the dataset, stops no removal, and stays unless it is one of those. Once the log is whole again it is taken back.
+func TestDamagedLogKeepsTheLastCopy(t *testing.T) {
+	older := newWorld(t, append(numbered(11), "g*2")...).do("serve 404 p03 p04 g/1; run").ok()
+	ran := older.copied(t).do("serve 3 p03; serve 4 p04; serve 12 g/1; run retry=http_404").ok()
+	const all = "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09 p10"
+	for _, c := range []struct{ state, jobs, gone string }{
+		{"", "run", ""},
+		{"older", "run", ""},
+		{"older", "recheck", ""},
+		{"older", "recheck; run; run", ""},
+		{"older", "purge offline", ""},
+		{"older", "purge offline id=p05", " p05"},
+		{"older", "purge offline id=p03", " p03"},
+		{"older", "post deleted p05; recheck", " p05"},
+		{"older", "post deleted p03; recheck", " p03"},
+		{"older", "recheck; post deleted p03; recheck", " p03"},
+		{"older", "image left g/1; recheck", " g/1"},
+		{"older", "recheck; image left g/1; recheck", " g/1"},
+	} {
+		w := ran.copied(t).do("serve 404 p03 p04 g/1")
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		if c.state != "" {
+			w.putBack(older, "state.db")
+		}
+		w.lose("LOSE images/p0/p03.png")
+		w.lose("LOSE images/g/g-1.png")
+		name := filepath.Join(w.dir, "ws", "audit", "records.jsonl")
+		body, err := os.ReadFile(name)
+		testkit.OK(t, err)
+		body[bytes.Index(body, []byte("p00"))] ^= 1
+		testkit.OK(t, os.WriteFile(name, body, 0o600))
+		w.do(c.jobs)
+		what := fmt.Sprintf("state.db %q, %s", c.state, c.jobs)
+		if !isError[*auditlog.Broken](w.err) {
+			t.Errorf("%s: %v", what, w.err)
+		}
+		if row := strings.TrimSpace(c.gone); row != "" {
+			s := w.inspect()
+			_, there := s.rows[row]
+			testkit.Same(t, "the removed one is there, "+what, []bool{false, false},
+				[]bool{there, w.hasFile(strings.ReplaceAll(row, "/", "-"))})
+		}
+		w.putBack(ran, "audit")
+		w.do("run; run").ok()
+		testkit.Same(t, "rows, "+what, strings.Replace(all, c.gone, "", 1), namesOf(w.checkSound().rows))
+	}
+}
