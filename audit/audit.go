@@ -294,7 +294,7 @@ type audit struct {
 	images     int                            // that the workspace keeps
 	rows       int
 	gone       goneContent
-	sources    map[manifest.Key]string          // where the images of the posts in told came from: Workspace.Origins
+	sources    workspace.Origins                // of the images of the posts in told
 	goneImages map[manifest.Key]lostImage       // images that were removed from posts that stay, or are withheld
 	removed    map[string]*evidence             // on their entries, by row
 	told       map[manifest.PostID]*reddit.Post // answers of this audit that can remove images of posts that stay

@@ -54,7 +54,7 @@ func (a *audit) mayLackImages(p *reddit.Post) bool {
 // leftNow says why an image was removed from its post by Reddit's answers in this audit, if it was.
 func (a *audit) leftNow(k manifest.Key) (why manifest.Reason, left bool) {
 	if p := a.told[k.ID]; p != nil {
-		if c := p.WithoutParent(a.tombstoneOf).ImageFrom(k.Image, a.sources[k]); c.Removed() {
+		if c := a.imageNow(p, k); c.Removed() {
 			return c.Fault.Reason, true
 		}
 	}
@@ -68,7 +68,12 @@ func (a *audit) shownNow(k manifest.Key, why manifest.Reason) bool {
 		return false
 	}
 	p := a.told[k.ID]
-	return p == nil || p.WithoutParent(a.tombstoneOf).ImageFrom(k.Image, a.sources[k]).Shows(why, a.sources[k])
+	return p == nil || a.imageNow(p, k).Shows(why, a.sources.Of(k))
+}
+
+// imageNow is the image of an entry in an answer of this audit about its post.
+func (a *audit) imageNow(p *reddit.Post, k manifest.Key) reddit.Candidate {
+	return p.WithoutParent(a.tombstoneOf).ImageFrom(k.Image, a.sources.Of(k), a.sources.Beside(k))
 }
 
 // tombstoneOf is the state of the tombstone of a post, if one holds or will once a job has taken it over.

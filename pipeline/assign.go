@@ -52,7 +52,7 @@ func (g *gatherer) assign(ctx context.Context, answered []sweep.Heard[asked]) er
 // assignEntry is assign for one entry. In a gallery, beside are all entries of its post. origins say where images came
 // from.
 func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec workspace.Record,
-	beside []workspace.Record, origins map[manifest.Key]string) error {
+	beside []workspace.Record, origins workspace.Origins) error {
 	c, a := g.answerOf(h, rec, beside, origins)
 	s := next(g.terms, rec, a)
 	if s.gone {
@@ -69,20 +69,20 @@ func (g *gatherer) assignEntry(ctx context.Context, h sweep.Heard[asked], rec wo
 // answerOf is what Reddit said of the image of an entry, as next takes it. What came from another entry's item of the
 // gallery is not its own, wherever that is listed now; nor is any item but its own, once it had one.
 func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside []workspace.Record,
-	origins map[manifest.Key]string) (reddit.Candidate, answer) {
+	origins workspace.Origins) (reddit.Candidate, answer) {
 	a := answer{live: h.Post.stone == nil && h.Post.State == manifest.StateLive}
 	if h.Found == nil {
 		return reddit.Candidate{}, a
 	}
 	source := sourceOf(rec, origins)
-	c := h.Found.ImageFrom(rec.Key.Image, source)
+	c := h.Found.ImageFrom(rec.Key.Image, source, origins.Beside(rec.Key))
 	switch {
 	case c.Fault == nil && g.fetch[c.Host] == nil:
 		c.Fault = &policy.Fault{Outcome: manifest.Refused, Reason: "host_not_allowed"}
 	case c.Fault == nil && rec.Image == nil && leftGallery(rec) && source != "" && !c.IsFrom(source):
 		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
 	case c.Fault == nil && rec.Image == nil && c.Media != "" && !rec.Named(): // a digest of the release decides
-		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(origins[r.Key]) })
+		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(origins.Of(r.Key)) })
 		switch {
 		case source != "" && !c.IsFrom(source):
 			c.Fault = reddit.AnotherImage("the one that was stored is not in its place in the gallery")

@@ -262,12 +262,12 @@ func hasImage(rec workspace.Record) bool {
 
 // sourceOf is where the image of an entry came from, as Candidate.Source has it: the one that is stored, that was taken
 // out of its gallery, or that was there last; "" if that is not known. origins are those of the post.
-func sourceOf(rec workspace.Record, origins map[manifest.Key]string) string {
+func sourceOf(rec workspace.Record, origins workspace.Origins) string {
 	if t := rec.Trouble; rec.Image == nil && t != nil && t.Reason == policy.LeftGallery {
 		source, _, _ := strings.Cut(t.Source, " ") // as terms.attempt names it
-		return cmp.Or(source, origins[rec.Key])
+		return cmp.Or(source, origins.Of(rec.Key))
 	}
-	return origins[rec.Key]
+	return origins.Of(rec.Key)
 }
 
 // troubleOf is that an image, which came from source, was removed from its post, with what tells it from others of its
@@ -344,7 +344,7 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 		has := hasImage(rec) && !s.stones.Has(rec.ID)
 		now := s.Now().UTC().Truncate(time.Second)
 		source := sourceOf(rec, origins)
-		c := found[rec.ID].ImageFrom(rec.Key.Image, source)
+		c := found[rec.ID].ImageFrom(rec.Key.Image, source, origins.Beside(rec.Key))
 		switch {
 		case c.Removed() && has && !waits:
 			t = troubleOf(source, c)

@@ -249,8 +249,8 @@ func (w *world) change(words []string) bool {
 				k, p := manifest.Key{ID: manifest.PostID(id), Image: i}, w.post(id)
 				from, err := ws.Origins(ctx, []manifest.PostID{k.ID})
 				testkit.OK(w, err)
-				is := func() bool { return reddit.Candidate{Media: p.media(k.ID, i)}.IsFrom(from[k]) }
-				for from[k] != "" && !is() && p.moved[i] > 0 {
+				is := func() bool { return reddit.Candidate{Media: p.media(k.ID, i)}.IsFrom(from.Of(k)) }
+				for from.Of(k) != "" && !is() && p.moved[i] > 0 {
 					p.moved[i]--
 				}
 				w.reddit.sends[p.url(k.ID, i)] = what

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -181,12 +182,18 @@ func (p Post) Image(i int) Candidate {
 		Detail: fmt.Sprintf("image %d asked for, the post has %d", i, len(p.Images))}}
 }
 
-// ImageFrom is Image of an image that came from source, as Candidate.Source has it; "" is not known. An author takes an
-// image out of a gallery, not a place: the mark counts wherever the image is listed now, and a mark on another image in
-// its place says nothing of it.
-func (p Post) ImageFrom(i int, source string) Candidate {
+// ImageFrom is Image of an image that came from source, as Candidate.Source has it; "" is not known. others are the
+// sources of the other entries of the post. An author takes an image out of a gallery, not a place: the mark counts
+// wherever the image is listed now, and a mark on another image in its place says nothing of it.
+func (p Post) ImageFrom(i int, source string, others iter.Seq[string]) Candidate {
 	if source == "" {
-		return p.Image(i)
+		c := p.Image(i)
+		for other := range others {
+			if c.leftGallery() && c.Media != "" && c.IsFrom(other) {
+				c.Fault = AnotherImage("the image that the gallery has in its place is another entry's, and was taken out of it")
+			}
+		}
+		return c
 	}
 	for _, c := range p.Images {
 		if c.leftGallery() && c.IsFrom(source) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -285,20 +286,23 @@ func TestImageFrom(t *testing.T) {
 		i           int
 		source      string
 		want        string
+		other       string
 	}{
-		{"its own mark", gone + "," + alone, 0, source(a), "gone/gallery_item_deleted"},
-		{"its own mark, elsewhere", alone + "," + gone, 0, source(a), "gone/gallery_item_deleted"},
-		{"its own mark, and no place", alone + "," + gone, 5, source(a), "gone/gallery_item_deleted"},
-		{"another one's mark in its place", alone + "," + gone, 1, source(b), "changed/another_image"},
-		{"another one in its place", alone + "," + gone, 0, source("https://i.redd.it/c.jpg"), b},
-		{"not known whence", alone + "," + gone, 1, "", "gone/gallery_item_deleted"},
-		{"its own place", alone + "," + gone, 0, source(b), b},
-		{"of another policy", alone + "," + gone, 0, source("https://preview.redd.it/a.webp"), "gone/gallery_item_deleted"},
+		{"its own mark", gone + "," + alone, 0, source(a), "gone/gallery_item_deleted", ""},
+		{"its own mark, elsewhere", alone + "," + gone, 0, source(a), "gone/gallery_item_deleted", ""},
+		{"its own mark, and no place", alone + "," + gone, 5, source(a), "gone/gallery_item_deleted", ""},
+		{"another one's mark in its place", alone + "," + gone, 1, source(b), "changed/another_image", ""},
+		{"another one in its place", alone + "," + gone, 0, source("https://i.redd.it/c.jpg"), b, ""},
+		{"not known whence", alone + "," + gone, 1, "", "gone/gallery_item_deleted", ""},
+		{"its own place", alone + "," + gone, 0, source(b), b, ""},
+		{"of another policy", alone + "," + gone, 0, source("https://preview.redd.it/a.webp"), "gone/gallery_item_deleted", ""},
+		{"not known whence, and of another entry", alone + "," + gone, 1, "", "changed/another_image", source(a)},
+		{"not known whence, and another one is", alone + "," + gone, 1, "", "gone/gallery_item_deleted", source(b)},
 	} {
 		images := findImages(json.RawMessage(`{"is_gallery":true,"gallery_data":{"items":[`+tt.items+`]},"media_metadata":{`+
 			`"b":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/b.jpg?s=ab"}}}}`),
 			policy.Default())
-		if got := describe([]Candidate{Post{Images: images}.ImageFrom(tt.i, tt.source)}); got[0] != tt.want {
+		if got := describe([]Candidate{Post{Images: images}.ImageFrom(tt.i, tt.source, slices.Values([]string{tt.other}))}); got[0] != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got[0], tt.want)
 		}
 	}

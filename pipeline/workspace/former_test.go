@@ -81,13 +81,13 @@ func TestOrigins(t *testing.T) {
 	put(key("a001"), "three", "second")
 	put(key("a002"), "four", "third")
 	testkit.OK(t, w.Erase(ctx, "a002"))
-	check := func(when string, w *Workspace, want map[manifest.Key]string) {
+	check := func(when string, w *Workspace, want Origins) {
 		t.Helper()
 		got, err := w.Origins(ctx, []manifest.PostID{"a000", "a001", "a002", "a003"})
 		testkit.Same(t, when, want, got, err)
 	}
-	all := map[manifest.Key]string{key("a000"): digestOf([]byte("first")), key("a001"): digestOf([]byte("second")),
-		key("a002"): digestOf([]byte("third"))}
+	all := Origins{"a000": {0: digestOf([]byte("first"))}, "a001": {0: digestOf([]byte("second"))},
+		"a002": {0: digestOf([]byte("third"))}}
 	check("stored and erased", w, all)
 	testkit.OK(t, w.DropImage(ctx, key("a001"), Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false))
 	check("lost", w, all)
@@ -106,12 +106,12 @@ func TestOrigins(t *testing.T) {
 	testkit.OK(t, err, w.Close())
 	w, err = Open(ctx, dir, Options{ReadOnly: true})
 	testkit.OK(t, err)
-	check("of an earlier version, read only", w, map[manifest.Key]string{key("a003"): digestOf([]byte("fourth"))})
+	check("of an earlier version, read only", w, Origins{"a003": {0: digestOf([]byte("fourth"))}})
 	testkit.OK(t, w.Close())
 	w = open(t, dir)
-	check("opened for writing", w, map[manifest.Key]string{key("a003"): digestOf([]byte("fourth"))})
+	check("opened for writing", w, Origins{"a003": {0: digestOf([]byte("fourth"))}})
 	testkit.OK(t, w.DropImage(ctx, key("a003"), Trouble{Outcome: manifest.Failed, Reason: "damaged_file"}, false))
-	check("lost, and no item that is known", w, map[manifest.Key]string{})
+	check("lost, and no item that is known", w, Origins{})
 }
 
 // TestFormerImages: whatever takes the image of an entry away, its digests stay. With those of stored images they are

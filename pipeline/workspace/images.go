@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -654,10 +655,26 @@ func (w *Workspace) LostImages(ctx context.Context, of []manifest.PostID) (last 
 	return last, err
 }
 
-// Origins returns where the images of entries of these posts came from, as Image.Source has it: those that are stored,
-// and items of a gallery also where the log alone has it, as once state.db was lost, or once they went. One of which it
-// is not known is not among them.
-func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from map[manifest.Key]string, err error) {
+// Origins say where images of entries came from, as Image.Source has it, by post and image.
+type Origins map[manifest.PostID]map[int]string
+
+// Of is that of an entry; "" if it is not known.
+func (o Origins) Of(k manifest.Key) string { return o[k.ID][k.Image] }
+
+// Beside yields those of the other entries of a post.
+func (o Origins) Beside(k manifest.Key) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for image, source := range o[k.ID] {
+			if image != k.Image && !yield(source) {
+				return
+			}
+		}
+	}
+}
+
+// Origins returns those of images of these posts that are stored, and of items of a gallery also where the log alone has
+// it, as once state.db was lost, or once they went.
+func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from Origins, err error) {
 	defer wrap(&err, "read where images came from")
 	has, err := w.hasOrigins(ctx)
 	if err != nil {
@@ -675,11 +692,15 @@ func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from map
 	all, err := list(ctx, w.db, func(o *origin) []any { return []any{&o.ID, &o.Image, &o.source} },
 		`SELECT e.id, e.image, coalesce(nullif(i.source, ''), `+last+`, '') FROM entry e
 		LEFT JOIN image i USING (id, image) WHERE e.id IN (SELECT value FROM json_each(?))`, jsonColumn{of})
-	from = map[manifest.Key]string{}
+	from = Origins{}
 	for _, o := range all {
-		if o.source != "" {
-			from[o.Key] = o.source
+		if o.source == "" {
+			continue
 		}
+		if from[o.ID] == nil {
+			from[o.ID] = map[int]string{}
+		}
+		from[o.ID][o.Image] = o.source
 	}
 	return from, err
 }
