@@ -258,6 +258,11 @@ func TestImagesOfOtherRecords(t *testing.T) {
 		{`{"train":[{"id":"LIVE1","image":0,"img":"PICTURE"}],"test":[]}`, true},
 		{"id,n\nLIVE1/0,4\nLIVE2/0,4\n", true},
 		{"id,n\nLIVE1/1,4\nLIVE2/0,4\n", false},
+		{"id,n\nLIVE1_0,4\nLIVE2_1,4\n", true},
+		{"id,n\nLIVE1_1,4\nLIVE2_0,4\n", false},
+		{"file,n\nLIVE1_0.png,4\nLIVE2_0.png,4\n", true},
+		{"file,n\nLIVE1_1.png,4\nLIVE2_0.png,4\n", false},
+		{"this is LIVE1_0 as it was", true},
 		{"this is LIVE1/0 as it was", true},
 		{"this is LIVE1/1 as it was", false},
 	} {
@@ -288,6 +293,20 @@ func TestColumnsAreShownByName(t *testing.T) {
 		nested.json = true
 		testkit.Same(t, c.name, c.table, newTable(at).column(c.name).shown())
 		testkit.Same(t, c.name+" of JSON", c.json, nested.column(c.name).shown())
+	}
+}
+
+// TestTablesAreShownByName: a table of a database is shown as a column is.
+func TestTablesAreShownByName(t *testing.T) {
+	w := newWorld(t, false, false)
+	for name, want := range map[string]string{"memes_2": "memes_2", "joe.bloggs@example.com": "1", "when you see it": "1"} {
+		file := filepath.Join(t.TempDir(), "posts.db")
+		testkit.OK(t, os.WriteFile(file, sqliteOf(t, fmt.Sprintf("CREATE TABLE %q (id TEXT); INSERT INTO %q VALUES ('%s')",
+			name, name, goneJPEG)), 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, name, true, slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return f.Where == file+" > table "+want+" > row 1"
+		}))
 	}
 }
 

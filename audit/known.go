@@ -546,11 +546,17 @@ func (a *audit) looksLikeOneThatStays(s *sighting) bool {
 // entryNamed returns the entry of a known post that a file is named after, as 1n6oiw.jpg and 1n6oiw-1.jpg are; or "".
 func (a *audit) entryNamed(name string) string {
 	stem, _, _ := strings.Cut(path.Base(name), ".")
-	// Images of a gallery are stored as ID-N. What else people write behind an id, as -copy, says nothing.
-	id, number, _ := strings.Cut(stem, "-")
-	key, err := manifest.ParseKey(id + "/" + number)
-	if err != nil {
-		key, err = manifest.ParseKey(id)
+	// Images of a gallery are stored as ID-N, or ID_N. What else people write behind an id, as -copy, says nothing.
+	id, number, mark := stem, "", 0
+	if len(stem) > 3 && strings.EqualFold(stem[:3], "t3_") {
+		mark = 3
+	}
+	if at := strings.IndexAny(stem[mark:], "-_"); at >= 0 {
+		id, number = stem[:mark+at], stem[mark+at+1:]
+	}
+	key, err := manifest.ParseKey(id)
+	if n, isNumber := manifest.ParseImage(number); err == nil && isNumber && key.Image == 0 {
+		key.Image = n
 	}
 	if err != nil || a.posts[key.ID] == nil {
 		return ""

@@ -103,10 +103,7 @@ func (p place) rowHits() (hits []hit, row place) {
 	// The innermost row speaks first: a table may lie in a cell of another, as a record may in another.
 	for ; p.table != nil && len(hits) == 0; p = p.table.outer {
 		row = p.table.at(p.row, nil)
-		hits = p.table.hitsOf(p.row)
-		for around := p.table.around(p.row); len(hits) == 0 && around >= 0; around = p.table.around(around) {
-			hits = p.table.hitsOf(around)
-		}
+		hits = p.table.hitsAbout(p.row)
 	}
 	return hits, row
 }
@@ -237,6 +234,9 @@ type hit struct {
 	shape bool // it is the name of an image, or a path as Reddit has them
 	named bool // it is the name of an image, and says which one of its post
 	alone bool // it can mean its post, which stays, and not the first image of it, which must be gone
+	gone  bool // its image must be, or its post; known once the table is read
+	lent  bool // a part of the record has it
+	doubt bool // and an image of its own, or what can be one
 }
 
 func (h hit) entry() string { return manifest.Key{ID: h.post.ID, Image: int(h.image)}.String() }
@@ -256,17 +256,22 @@ type table struct {
 	rows     int64 // where there are some, an id that is not known is one of another release
 	beside   int64 // values that no row has
 
-	json    bool         // all that follows is of JSON alone
-	values  int64        // outermost ones
-	records []records    // all, by row
-	row     int64        // of what is being read
-	next    int64        // of the next record
-	mapped  *mapped      // the object around, where it can have columns
-	ids     []apartID    // for which no place of an image was found yet
-	places  []apartPlace // for which no id was found yet
-	ended   int32        // how many lists had some
-	keyed   int          // how many of the objects around have a key that is an id
-	other   bool         // the object has the id of a post that is not known
+	json      bool         // all that follows is of JSON alone
+	values    int64        // outermost ones
+	records   []records    // all, by row
+	row       int64        // of what is being read
+	next      int64        // of the next record
+	mapped    *mapped      // the object around, where it can have columns
+	piece     bool         // the next value, if it is an object, is a part of the record
+	holds     bool         // the object has what can be an image
+	lends     []lending    // the ids of the object that is being read, and of those around it
+	lent      []lending    // those that parts lend, with the record that each is lent to
+	strangers []int64      // the records with ids of posts that are not known
+	ids       []apartID    // for which no place of an image was found yet
+	places    []apartPlace // for which no id was found yet
+	ended     int32        // how many lists had some
+	keyed     int          // how many of the objects around have a key that is an id
+	other     bool         // the object has the id of a post that is not known
 }
 
 func newTable(p place) *table {
@@ -353,9 +358,13 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 		key, err = manifest.ParseKey(text)
 	}
 	named := false
-	if id, first := strings.CutSuffix(text, "/0"); err != nil && first { // so nobody writes a post alone
-		key, err = manifest.ParseKey(id)
-		named = err == nil && key.Image == 0
+	// So nobody writes a post alone, and other programs write an image.
+	if at := strings.LastIndexAny(text, "/_-"); err != nil && at > 0 && (text[at] == '_' || text[at:] == "/0") {
+		n, isNumber := manifest.ParseImage(text[at+1:])
+		post, wrong := manifest.ParseKey(text[:at])
+		if isNumber && wrong == nil && post.Image == 0 && w.posts[post.ID] != nil {
+			key, err, named = manifest.Key{ID: post.ID, Image: n}, nil, true
+		}
 	}
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
@@ -487,6 +496,7 @@ func (w walker) finish(t *table) {
 	if err := t.placeImages(w); err != nil {
 		w.lost(t.place, err)
 	}
+	t.lendHits()
 	images := t.ofImages()
 	for _, c := range t.order {
 		if c.text != nil {
@@ -502,11 +512,19 @@ func (w walker) finish(t *table) {
 		for _, h := range slices.Concat(c.hits, c.also) {
 			p, e := t.at(h.row, c), w.evidenceOn(h.entry())
 			sure := !e.MustGo || c.sure(t, h, ids, values[h.post])
+			h.gone = e.MustGo
+			about := ids || h.clear && strings.HasSuffix(c.name, "{}") // a key that is an id says whose value it has
+			if h.lent {
+				if sure && about {
+					rows = append(rows, h)
+				}
+				continue
+			}
 			if ids {
 				w.sees(p, h.post)
 			}
 			h.alone = e.MustGo && !h.post.MustGo && !images && h.post.ofSeveral(e.imageGone)
-			if sure && ids {
+			if sure && about {
 				rows = append(rows, h)
 			}
 			switch {

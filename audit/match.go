@@ -411,8 +411,9 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 	}
 }
 
-// imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2 and 1n6oiw-2 are.
-var imageNumber = regexp.MustCompile(`^[/-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
+// imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2, 1n6oiw-2 and 1n6oiw_2
+// are.
+var imageNumber = regexp.MustCompile(`^[/_-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
 
 // imageOf returns the entry whose image the id of a post that stays names in a text, and what stands behind it; ""
 // where only the post is named.

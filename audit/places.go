@@ -178,6 +178,16 @@ func (t *table) placeImages(w walker) error {
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
 	w.scanValue(t, c, t.row, value)
+	t.holds = t.holds || len(text) > manyLetters
+	for n := hits; n < len(c.hits); n++ {
+		t.lends = append(t.lends, lending{column: c, hit: int32(n), row: t.row})
+	}
+	if c.ids && c.telling > telling {
+		t.strangers = append(t.strangers, t.row)
+		if err := w.charge(valueCost); err != nil {
+			return err
+		}
+	}
 	for n := hits; n < len(c.hits); n++ {
 		if c.wantsPlace(c.hits[n]) {
 			t.ids = append(t.ids, apartID{column: c, hit: int32(n)})

@@ -6,9 +6,10 @@ import (
 )
 
 // A table has rows, and what stands in one is about the ids in it. JSON has records in records: each value of JSON
-// Lines, each element of a list, and each value of an object whose keys count. An object under another key is a part of
-// its record, as a.b is of a row. What is in a record without an id is about those of the one around it, and never about
-// those of another one beside it: a list of live posts says nothing of the images in the next list.
+// Lines, each element of a list, each value of an object whose keys count or are ids, and each other object, which is a
+// part of the record around it. What is in a record is about its own ids, else about those of its parts, as an image is
+// beside {"post":{"id":"1n6oiw"}}, else about those of the record around it, and never about those of another one beside
+// it: a list of live posts says nothing of the images in the next list.
 
 // Records are consecutive records of a list, numbered from first on, which are all in the record around, -1 for none.
 type records struct {
@@ -91,4 +92,65 @@ func (t *table) shown(row int64) int64 {
 		row = around
 	}
 	return t.number(row)
+}
+
+// manyLetters is the length of a text that can be an image.
+const manyLetters = 256
+
+// A lending is an id that a part of a record has, which can be about what is beside the part.
+type lending struct {
+	column *column
+	hit    int32
+	row    int64 // the record that has it, or that it is lent to
+	doubt  bool  // the part has what can be an image of its own
+}
+
+// lend has the object that ends lend its ids, those behind the first so many, to the record around it, if it is a part of
+// that.
+func (w walker) lend(t *table, first int, around int64) error {
+	own := t.lends[first:]
+	t.lends = t.lends[:first]
+	if t.row == around {
+		return nil
+	}
+	for _, l := range own {
+		if l.row != t.row {
+			continue
+		}
+		l.row, l.doubt = around, l.doubt || t.holds
+		t.lends, t.lent = append(t.lends, l), append(t.lent, l)
+		if err := w.charge(hitCost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lendHits gives the records of a table that is read the ids that their parts lend.
+func (t *table) lendHits() {
+	for _, l := range t.lent {
+		h := l.column.hits[l.hit]
+		h.row, h.lent, h.doubt = l.row, true, l.doubt
+		l.column.also = append(l.column.also, h)
+	}
+	t.lent = nil
+	slices.Sort(t.strangers)
+}
+
+// hitsAbout returns the ids that what stands in a row is about. That an image is of a live post is believed only where
+// one post alone can be meant, and no id of an unknown one stands nearer; of what must be gone any id says so.
+func (t *table) hitsAbout(row int64) (hits []hit) {
+	strange := false
+	for {
+		all := t.hitsOf(row)
+		own := slices.ContainsFunc(all, func(h hit) bool { return !h.lent })
+		others := own || slices.ContainsFunc(all, func(h hit) bool { return h.doubt || h.post != all[0].post })
+		hits = slices.DeleteFunc(all, func(h hit) bool { return !h.gone && (strange || h.lent && others) })
+		_, stranger := slices.BinarySearch(t.strangers, row)
+		strange = strange || stranger
+		row = t.around(row)
+		if row < 0 || len(hits) > 0 {
+			return hits
+		}
+	}
 }

@@ -224,12 +224,12 @@ func (w walker) database(p place, all *io.SectionReader) error {
 		case what != "" && ours:
 			w.open(p.String(), "delete it, or VACUUM a copy of it and name that", "%s", what)
 		}
-		for _, t := range append(tables, sqlitefile.SchemaTable) {
+		for i, t := range append(tables, sqlitefile.SchemaTable) {
 			// What state.db has in its own tables, checkState judges by the records, which have no answers of models.
 			// A state database of any workspace names erased posts in its tombstones by right.
 			lists := ours && slices.Contains(naming, t.Name) ||
 				own && t.Name != "answer" && !slices.Contains(w.foreign, "table "+t.Name)
-			err = errors.Join(err, w.databaseTable(p, db, t, lists))
+			err = errors.Join(err, w.databaseTable(p, db, t, i+1, lists))
 		}
 		return err
 	})
@@ -245,19 +245,27 @@ func (w walker) database(p place, all *io.SectionReader) error {
 var naming = []string{"meta", "entry", "post", "tombstone", "former_image", "erased_image", "trouble", "result",
 	"earlier_result", "log_queue", "copy"}
 
-func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, lists bool) error {
-	t := newTable(p.in("table " + from.Name))
+func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, nth int, lists bool) error {
+	name := from.Name
+	if !isOneWord.MatchString(name) { // as of columns: it can be an address, a text or an image
+		name = strconv.Itoa(nth)
+	}
+	t := newTable(p.in("table " + name))
 	t.label, t.lists = from.Name == sqlitefile.SchemaTable.Name, lists
 	defer w.finish(t)
 	err := w.databaseRows(t, from.Columns, db.Rows(w.ctx, from), rowCost)
 	if err != nil {
-		return fmt.Errorf("table %s: %w", from.Name, err)
+		return fmt.Errorf("table %s: %w", name, err)
 	}
 	if len(from.Computed) > 0 {
 		if err := w.databaseRows(t, from.Computed, db.RowsComputed(w.ctx, from), computedCost); err != nil &&
 			w.ctx.Err() == nil {
+			var names []string
+			for _, name := range from.Computed {
+				names = append(names, t.column(name).shown())
+			}
 			w.open(t.String(), "look at them by hand", "columns that SQLite computes could not be read (%s): %v",
-				strings.Join(from.Computed, ", "), err)
+				strings.Join(names, ", "), err)
 		}
 	}
 	return nil
@@ -549,6 +557,8 @@ func (d *jsonPieces) Token() (json.Token, error) {
 func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bool) (json.Token, error) {
 	token, err := d.Token()
 	err = cmp.Or(err, w.spent(), w.ctx.Err())
+	part := t.piece
+	t.piece = false
 	switch v := token.(type) {
 	case string:
 		err = cmp.Or(err, w.scanMember(t, t.column(path), v, v))
@@ -561,10 +571,17 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 		if level == maxLevels {
 			return nil, errors.New("nested too deep")
 		}
-		if v == '{' {
-			return nil, w.members(t, d, path, level, listed)
+		if v == '[' {
+			return nil, w.elements(t, d, path, level, listed)
 		}
-		return nil, w.elements(t, d, path, level, listed)
+		row, held, lends := t.row, t.holds, len(t.lends)
+		t.holds = false
+		if part {
+			err = w.beginRecord(t, row, 0, false)
+		}
+		err = cmp.Or(err, w.members(t, d, path, level, listed), w.lend(t, lends, row))
+		t.row, t.holds = row, t.holds || held
+		return nil, err
 	}
 	return token, err
 }
@@ -582,22 +599,31 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		token, err = d.Token()
 		key, _ := token.(string)
 		ids, places := len(t.ids), len(t.places)
-		err = cmp.Or(err, w.scanMember(t, t.column(path+"{}"), key, key))
-		keyed := len(t.ids) > ids // what is in the value is of that post
+		keys := t.column(path + "{}")
+		known := len(keys.hits)
+		err = cmp.Or(err, w.scanMember(t, keys, key, key))
 		t.mapped = nil
 		switch {
 		case err != nil:
-		case keyed:
-			t.ids[ids].key = true
+		case len(keys.hits) > known: // what is in the value is of that post
+			err = w.beginRecord(t, row, 0, false)
+			keys.hits[known].row = t.row
+			t.lends = t.lends[:len(t.lends)-1]
+			if len(t.ids) > ids {
+				t.ids[ids].key = true
+			}
 			t.keyed++
-			_, err = w.value(t, d, memberPath(path, key), level+1, listed)
+			if err == nil {
+				_, err = w.value(t, d, memberPath(path, key), level+1, listed)
+			}
 			t.keyed--
+			t.row = row
 			err = cmp.Or(err, w.unite(t, ids, places, false))
 		case isCount.MatchString(key):
 			err = w.counted(t, d, path, level, listed, key, columns, &column)
 			t.row = row
 		default:
-			t.mapped = &own
+			t.mapped, t.piece = &own, true
 			_, err = w.value(t, d, memberPath(path, key), level+1, listed)
 		}
 	}
@@ -685,6 +711,7 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 	}
 	t.row = row
 	t.listEnds(ids, places, n)
+	t.holds = t.holds || len(raw) >= fewBytes
 	whole := len(raw) == n && (least == 0 || most <= math.MaxInt8)
 	_, end := d.Token()
 	if len(raw) < fewBytes { // as most lists
