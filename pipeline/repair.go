@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -108,7 +109,7 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	}
 	fetched, err := r.fetched(ctx, loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
-		r.keepUnknown(a, loaded, missing)
+		r.keepUnknown(a, loaded)
 		return nil
 	}
 	if err != nil {
@@ -145,14 +146,10 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
 // from one that was erased. It stops no removal: the end of the job says that the log is damaged.
-func (r *run) keepUnknown(a *workspace.Astray, loaded, missing map[manifest.Key]bool) {
+func (r *run) keepUnknown(a *workspace.Astray, loaded map[manifest.Key]bool) {
 	for _, l := range a.Loose {
-		if _, candidate := loaded[l.Key]; !candidate {
-			continue
-		}
-		r.later = append(r.later, l)
-		if !missing[l.Key] {
-			a.Images++
+		if _, candidate := loaded[l.Key]; candidate {
+			r.later = append(r.later, l)
 		}
 	}
 	r.Log.Warn("images without a row stay where they are: the audit log, which says what they are, is damaged",
@@ -174,11 +171,10 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 
 // findUnknown finds images of which neither a row nor the file is there, as where state.db was lost or is an older one
 // and the file is lost, too: rows of the dataset that have what the log says was fetched last. It adds them to those
-// that are missing. While the log is damaged these are all such rows but of images that state.db has as removed: what
-// was fetched is not known then, and the dataset may have the last copy.
+// that are missing.
 func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifest.Key]auditlog.Event, error) {
 	unsure, err := r.Workspace.ExportUnsure(ctx)
-	if err != nil || !unsure && !r.Workspace.CanBeBehind() {
+	if err != nil || !unsure {
 		return nil, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
@@ -191,17 +187,11 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	}
 	fetched, err := r.fetched(ctx, unknown.loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
-		err, fetched = nil, map[manifest.Key]auditlog.Event{} // the end of the job says that the log is damaged
-		for k := range unknown.loaded {
-			if !slices.Contains(policy.ImageRemovals(), unknown.trouble[k].Reason) {
-				fetched[k] = auditlog.Event{}
-			}
-		}
-	} else {
-		maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
-			return unknown.trouble[k].At.After(e.Time)
-		})
+		return nil, nil // the end of the job says that the log is damaged
 	}
+	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
+		return unknown.trouble[k].After(e.Time)
+	})
 	missing := map[manifest.Key]bool{}
 	for _, k := range a.Missing {
 		missing[k] = true
@@ -216,11 +206,11 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	return fetched, err
 }
 
-// unknownImages are entries without an image file, as fetched wants them, and the trouble that state.db noted of them,
+// unknownImages are entries without an image file, as fetched wants them, and when state.db noted trouble of them,
 // which can be later than a log that is older.
 type unknownImages struct {
 	loaded  map[manifest.Key]bool
-	trouble map[manifest.Key]workspace.Trouble
+	trouble map[manifest.Key]time.Time
 }
 
 // unknownRows are the rows of the dataset's files without an image file. Those of posts that are gone are not among
@@ -240,7 +230,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]workspace.Trouble{}}
+	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]time.Time{}}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return u, err
@@ -250,7 +240,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
 			u.loaded[rec.Key] = true
 			if t := rec.Trouble; t != nil && rec.Image == nil {
-				u.trouble[rec.Key] = *t
+				u.trouble[rec.Key] = t.At
 			}
 		}
 		delete(rows, row)
@@ -264,7 +254,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 }
 
 // unpackUnknown writes the files of these images again from the dataset: of those that have their row, and the others
-// for restoreLoose to take back, or to keep until the log tells what was fetched.
+// for restoreLoose to take back.
 func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditlog.Event) (put map[manifest.Key]bool,
 	back []workspace.LooseImage, err error) {
 	put = map[manifest.Key]bool{}
@@ -282,7 +272,7 @@ func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditl
 	var failed error
 	for _, f := range files {
 		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
-			if is := fetched[k].SHA256; is != "" && is != state.SHA256(body) {
+			if state.SHA256(body) != fetched[k].SHA256 {
 				return nil
 			}
 			info, fault := picture.Inspect(body, policy.WidestImages().Limits())

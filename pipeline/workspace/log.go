@@ -439,7 +439,6 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 		r, err = w.compareWithBroken(ctx, head, log, err)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
-		w.broken = true
 		return nil // left to publish, so that removals do not wait for it
 	}
 	if err == nil && r.what == "" && w.unlike {

@@ -102,7 +102,6 @@ type Workspace struct {
 	like    bool     // state.db was as the seal has it when this writer opened it
 	unlike  bool     // it was not; without a seal neither is known
 	apart   bool     // log and state.db are of two times, and stay so: Options.Apart
-	broken  bool     // the log is damaged, so that state.db could not be compared with it
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
@@ -311,10 +310,6 @@ func (w *Workspace) conclude(ctx context.Context) error {
 
 // Apart reports whether Options.Apart left the log and state.db as they were found: nothing can be recorded now.
 func (w *Workspace) Apart() bool { return w.apart }
-
-// CanBeBehind reports whether the log was damaged when the workspace was opened, so that nothing tells whether state.db
-// is older.
-func (w *Workspace) CanBeBehind() bool { return w.broken }
 
 // Close publishes the log, scrubs and closes state.db, seals the workspace and gives the lock back. No other call may
 // be under way. Calling it again does nothing.
