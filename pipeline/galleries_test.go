@@ -136,3 +136,13 @@ func TestBytesTellWhereNoItemIsKnown(t *testing.T) {
 		testkit.Same(t, c.name, c.want, got)
 	}
 }
+
+// TestMarkOfAnEntryThatLeft: what was taken out of a gallery, and was that of an entry which the manifest dropped, is not
+// that of another entry in whose place it lies for now.
+func TestMarkOfAnEntryThatLeft(t *testing.T) {
+	w := newWorld(t, append(numbered(12), "g*3")...).do("without g/1; run").ok()
+	w.do("without g/2; list g 0 2; image left g/2; run confirm").ok()
+	testkit.Same(t, "while it lies there", "changed/another_image", w.inspect().outcome("g/1"))
+	w.do("image ok g/2; list g; run; run").ok()
+	testkit.Same(t, "in the end", "kept/", w.checkSound().outcome("g/1"))
+}

@@ -166,6 +166,59 @@ func TestRemovalsOfALogThatBeganAgain(t *testing.T) {
 	}
 }
 
+// TestOlderLogAfterALostOne: a log that comes back from a backup undoes nothing that came back since, also where one was
+// lost, or came back, before that: state.db knows of it.
+func TestOlderLogAfterALostOne(t *testing.T) {
+	for _, c := range []struct{ name, gone, back string }{
+		{"an image", "image left g/1", "image ok g/1; run retry=gallery_item_deleted"},
+		{"a post", "post moderator p03", "post live p03; run; run"},
+	} {
+		for _, before := range []string{"no", "lost", "put back"} {
+			t.Run(c.name+", "+before, func(t *testing.T) {
+				t.Parallel()
+				ran := newWorld(t, append(numbered(8), "g*2")...).do("policy readmit; run").ok()
+				w := ran.copied(t).do("recheck" + strings.Repeat("; recheck", 11)).ok()
+				switch before {
+				case "lost":
+					testkit.OK(t, os.RemoveAll(filepath.Join(w.dir, "ws", "audit")))
+				case "put back":
+					w.putBack(ran, "audit", "log.key")
+				}
+				w.do("recheck; " + c.gone + "; recheck").ok()
+				backup := w.copied(t)
+				w.do(c.back + "; host 404 i.redd.it").ok()
+				w.putBack(backup, "audit", "log.key")
+				w.read(func(ctx context.Context, ws *workspace.Workspace) {
+					testkit.OK(t, ws.CheckCurrent(ctx))
+				})
+				w.do("recheck; run").ok()
+				s := w.inspect()
+				testkit.Same(t, "images", []bool{true, true}, []bool{s.imageOf("g/1"), s.imageOf("p03")})
+			})
+		}
+	}
+}
+
+// TestReadersAreToldOfAnOlderCheckpoint: a reader shows nothing where state.db and checkpoint are older than the records.
+func TestReadersAreToldOfAnOlderCheckpoint(t *testing.T) {
+	ran := newWorld(t, numbered(9)...).do("run").ok()
+	for _, missing := range []bool{false, true} {
+		w := ran.copied(t).do("post deleted p03; recheck").ok()
+		check := func(want bool) {
+			t.Helper()
+			w.read(func(ctx context.Context, ws *workspace.Workspace) {
+				testkit.Same(t, "a reader is told", want, errors.Is(ws.CheckCurrent(ctx), workspace.ErrBehind))
+			})
+		}
+		check(false)
+		w.putBack(ran, "state.db", "dataset", "images", "audit/checkpoint")
+		if missing {
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "audit", "checkpoint")))
+		}
+		check(true)
+	}
+}
+
 // TestGoneWithoutATombstone: a post that was erased because it was missing, or that waits for a confirmation, is so
 // again once state.db, images and dataset come back from before, also where no job may ask. What was erased is gone.
 func TestGoneWithoutATombstone(t *testing.T) {

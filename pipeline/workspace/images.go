@@ -673,17 +673,20 @@ func (o Origins) Beside(k manifest.Key) iter.Seq[string] {
 }
 
 // Origins returns those of images of these posts that are stored, and of items of a gallery also where the log alone has
-// it, as once state.db was lost, or once they went.
+// it, as once state.db was lost, or once they went, also with their entry.
 func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from Origins, err error) {
 	defer wrap(&err, "read where images came from")
 	has, err := w.hasOrigins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	last := "NULL" // in a state.db of an earlier version
+	last, left := "NULL", "" // in a state.db of an earlier version
 	if has {
 		last = `(SELECT source FROM origin o WHERE o.id = e.id AND o.image = e.image
 			AND (i.sha256 IS NULL OR o.sha256 = i.sha256) ORDER BY o.rowid DESC LIMIT 1)`
+		left = ` UNION ALL SELECT id, image, source FROM (SELECT id, image, source FROM origin o
+			WHERE id IN (SELECT value FROM json_each(?1))
+			AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.id = o.id AND e.image = o.image) ORDER BY o.rowid)`
 	}
 	type origin struct {
 		manifest.Key
@@ -691,7 +694,7 @@ func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from Ori
 	}
 	all, err := list(ctx, w.db, func(o *origin) []any { return []any{&o.ID, &o.Image, &o.source} },
 		`SELECT e.id, e.image, coalesce(nullif(i.source, ''), `+last+`, '') FROM entry e
-		LEFT JOIN image i USING (id, image) WHERE e.id IN (SELECT value FROM json_each(?))`, jsonColumn{of})
+		LEFT JOIN image i USING (id, image) WHERE e.id IN (SELECT value FROM json_each(?1))`+left, jsonColumn{of})
 	from = Origins{}
 	for _, o := range all {
 		if o.source == "" {

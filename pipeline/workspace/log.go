@@ -357,17 +357,24 @@ func (w *Workspace) CheckCurrent(ctx context.Context) error {
 // behind finds for a reader what a state.db that is older than the log lacks. A damaged log is as none: verify and
 // audit say so.
 func (w *Workspace) behind(ctx context.Context) (r restored, err error) {
-	log, err := w.openOtherLog(ctx)
-	if errors.Is(err, auditlog.ErrNoLog) || errors.As(err, new(*auditlog.Broken)) {
+	log, broken := w.openOtherLog(ctx)
+	switch {
+	case errors.Is(broken, auditlog.ErrNoLog), log == nil && errors.As(broken, new(*auditlog.Broken)):
 		return restored{}, nil
+	case !errors.As(broken, new(*auditlog.Broken)):
+		err = broken
 	}
 	for err == nil {
 		head, err := readHead(ctx, w.db)
 		last := log.Checkpoint()
-		if err != nil || last.Size == head.Size && last.Root == head.Root { // nearly always
+		agree := last.Size == head.Size && last.Root == head.Root
+		if err == nil && agree && broken == nil {
+			agree, err = w.endsWith(last.Size)
+		}
+		if err != nil || agree { // nearly always
 			return restored{}, err
 		}
-		r, err := w.compareLog(ctx, head, log)
+		r, err := w.compareWithBroken(ctx, head, log, broken)
 		now, wrong := readHead(ctx, w.db)
 		switch {
 		case wrong != nil:
@@ -464,7 +471,7 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 	}
 	return w.change(ctx, "continue the audit log", func(ctx context.Context, t *tx) {
 		if r.what != "" {
-			w.continueLog(ctx, t, head, log.Checkpoint(), r)
+			w.continueLog(ctx, t, head, log, r)
 		}
 		// A removal that only the log still has must not be undone by a backup.
 		t.dropFormer(ctx, r.former)
@@ -484,12 +491,14 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 }
 
 // continueLog has state.db go on from the log, and records why.
-func (w *Workspace) continueLog(ctx context.Context, t *tx, head, last auditlog.Checkpoint, r restored) {
+func (w *Workspace) continueLog(ctx context.Context, t *tx, head auditlog.Checkpoint, log *auditlog.Log, r restored) {
+	last := log.Checkpoint()
 	queue, err := readQueue(ctx, t, r.from, -1)
 	t.fail(err)
 	events, err := parseLines(queue)
 	t.fail(err)
 	note := auditlog.Event{Kind: auditlog.Restored, Verdict: r.what, Size: head.Size, Root: head.Root}
+	t.noteContinued(ctx, log, r, note)
 	last.Key = cmp.Or(last.Key, head.Key)
 	// The queue gets new numbers behind the log. Only the records that no checkpoint covers keep theirs.
 	t.exec(ctx, "DELETE FROM log_queue")
@@ -683,21 +692,18 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		if err != nil || len(r.lost) > 0 {
 			return r, err
 		}
-		began, err := beganAgain(ctx, log, head.Size)
+		began, err := w.beganAgain(ctx, log, head.Size)
 		if err != nil || !began {
 			return r, err
 		}
-		r.what = auditlog.RestoredOther
-		return r, w.takeOver(ctx, log, 0, &r)
+		return r, w.takeOther(ctx, log, &r)
 	}
 	root, err := log.Root(ctx, head.Size)
 	if err != nil {
 		return r, err
 	}
 	if root != head.Root && head.Size > 0 { // a new state.db knows no log, and is older than any
-		// Another history: every tombstone of that log must hold here too.
-		r.what = auditlog.RestoredOther
-		return r, w.takeOver(ctx, log, 0, &r)
+		return r, w.takeOther(ctx, log, &r)
 	}
 	// A publish that was killed published records without noting it: then the log continues with the queue, and
 	// the next publish skips them. Anything else means that state.db is older.
@@ -738,12 +744,39 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 	return r, err
 }
 
-// compareWithBroken is compareLog where broken may be what is wrong with the log. One whose checkpoint is missing is as it
-// was where its records are those that state.db knows.
+// endsWith reports whether the log has no more records than so many: behind its checkpoint there can be others.
+func (w *Workspace) endsWith(size int64) (bool, error) {
+	f, err := w.OpenFile(auditName + "/records.jsonl")
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	const longest = 64 << 10
+	tail := make([]byte, min(info.Size(), 2*longest))
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return false, err
+	}
+	tail = tail[:bytes.LastIndexByte(tail, '\n')+1] // what a kill left of a line is none
+	if len(tail) == 0 {
+		return true, nil
+	}
+	e, err := auditlog.ParseLine(tail[bytes.LastIndexByte(tail[:len(tail)-1], '\n')+1:])
+	return err != nil || e.Seq < size, nil // one that is damaged is for verify to name
+}
+
+// compareWithBroken is compareLog where broken, nil for nothing, is what is wrong with the log. One whose checkpoint is
+// missing is as it was where its records are those that state.db knows.
 func (w *Workspace) compareWithBroken(ctx context.Context, head auditlog.Checkpoint, log *auditlog.Log, broken error) (
 	restored, error) {
 	r, err := w.compareLog(ctx, head, log)
-	if err == nil && len(r.lost) == 0 {
+	if err == nil && len(r.lost) == 0 && broken != nil {
 		err = broken
 	}
 	return r, err
@@ -776,17 +809,54 @@ func (w *Workspace) takeBeyond(ctx context.Context, log *auditlog.Log, size int6
 }
 
 // beganAgain reports whether a log took the place of one with so many records, or more, which was lost or is a longer
-// one: it says so itself. So a state.db that knows that many is older.
-func beganAgain(ctx context.Context, log *auditlog.Log, size int64) (bool, error) {
+// one, and state.db does not know of it: it is older than that. The log says so itself.
+func (w *Workspace) beganAgain(ctx context.Context, log *auditlog.Log, size int64) (bool, error) {
+	known, err := readNote[[]continuation](ctx, w.db, metaContinued)
+	if err != nil {
+		return false, err
+	}
 	for e, err := range log.Records(ctx, 0) {
 		if err != nil {
 			return false, err
 		}
-		if e.Kind == auditlog.Restored && e.Size >= size {
+		c := continuation{e.Size, e.Root}
+		if e.Kind == auditlog.Restored && e.Size >= size && !slices.Contains(known, c) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// A continuation is what a record restored says of the log that state.db knew.
+type continuation struct {
+	Size int64
+	Root string
+}
+
+// noteContinued keeps of which continuations of a log state.db knows, with one more.
+func (t *tx) noteContinued(ctx context.Context, log *auditlog.Log, r restored, last auditlog.Event) {
+	known, err := readNote[[]continuation](ctx, t, metaContinued)
+	t.fail(err)
+	add := func(e auditlog.Event) {
+		c := continuation{e.Size, e.Root}
+		if e.Kind == auditlog.Restored && !slices.Contains(known, c) {
+			known = append(known, c)
+		}
+	}
+	t.fail(replay(ctx, log, r.behind, add))
+	add(last)
+	t.setMeta(ctx, metaContinued, jsonColumn{known})
+}
+
+// takeOther takes over another history: every tombstone of that log must hold here too.
+func (w *Workspace) takeOther(ctx context.Context, log *auditlog.Log, r *restored) (err error) {
+	r.what = auditlog.RestoredOther
+	r.lost, err = log.Beyond(ctx, log.Size())
+	if err != nil {
+		return err
+	}
+	r.behind = r.lost
+	return w.takeOver(ctx, log, 0, r)
 }
 
 // takeOver finds what a state.db that is older than record first lacks: the removals, and from that record on the

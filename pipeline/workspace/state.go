@@ -30,16 +30,17 @@ const applicationID = 0x72687964
 
 // Keys of meta that this package owns.
 const (
-	metaSchema  = "schema_version"
-	metaBinding = "binding"
-	metaReread  = "reread"   // set while a re-reading is under way
-	metaScrub   = "scrub"    // set while state.db may hold copies of erased rows
-	metaLogHead = "log_head" // an auditlog.Checkpoint
-	metaNoCopy  = "no_copy"  // the LostCopies
-	metaUnsure  = "log_lost" // "1" once the last export of the log may not be that of the dataset
-	metaTaken   = "removals" // takenOver once all removals of the log were
-	metaLeft    = "left"     // leftImages
-	metaSince   = "since"    // sinceNote
+	metaSchema    = "schema_version"
+	metaBinding   = "binding"
+	metaReread    = "reread"    // set while a re-reading is under way
+	metaScrub     = "scrub"     // set while state.db may hold copies of erased rows
+	metaLogHead   = "log_head"  // an auditlog.Checkpoint
+	metaNoCopy    = "no_copy"   // the LostCopies
+	metaUnsure    = "log_lost"  // "1" once the last export of the log may not be that of the dataset
+	metaTaken     = "removals"  // takenOver once all removals of the log were
+	metaLeft      = "left"      // leftImages
+	metaContinued = "continued" // the continuations of the log
+	metaSince     = "since"     // sinceNote
 )
 
 // HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
