@@ -460,7 +460,7 @@ func separatorOf(ext string, records []string) rune {
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
 func (w walker) csv(p place, r io.Reader, comma rune) error {
-	pieces := &piecemeal{Reader: r, most: p.atOnce(maxImage)}
+	pieces := &piecemeal{Reader: newQuotesReader(r, byte(comma)), most: p.atOnce(maxImage)}
 	pieces.renew()
 	in := csv.NewReader(pieces)
 	in.Comma, in.LazyQuotes, in.FieldsPerRecord, in.ReuseRecord = comma, true, -1, true
