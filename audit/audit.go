@@ -322,7 +322,8 @@ type audit struct {
 	report       Report
 	found        []sight
 	sightings    []*sighting
-	alone        []place // of the values of which hit.alone is said
+	doubts       map[digest]*doubt // of the digests of a picture
+	alone        []place           // of the values of which hit.alone is said
 	opens        map[Open]*tally
 	texts        sync.Pool // of *caption.Text
 	rowsHeld     rowsHeld

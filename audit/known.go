@@ -288,20 +288,14 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	// First what rows of erased posts hold is learnt. Those rows, and what is named after such a post, are findings
 	// already.
+	learnt := a.learn(gone)
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
-		k := gone[s]
-		if k != nil {
-			a.gone.add(k, s.digests...)
-			if len(s.hashes) > 0 {
-				k.hash(s.hashes[0])
-			}
-		}
 		rec := a.storedAs(s.place)
 		// The first picture of an animation is often a title or black, and proves nothing of another one.
-		if owner := cmp.Or(k, rec); s.wide != nil && !s.animated && owner != nil && owner.MustGo {
+		if owner := cmp.Or(learnt[s], rec); s.wide != nil && !s.animated && owner != nil && owner.MustGo {
 			a.gone.wide = append(a.gone.wide, clue[dedupe.Hash256]{*s.wide, owner})
 		}
-		return k != nil && rec == nil
+		return gone[s] != nil && rec == nil
 	})
 	a.gone.index()
 	known := &a.report.Known
@@ -412,6 +406,7 @@ func (a *audit) decideImage(s *sighting) {
 	mine := a.claimed(claims, false)
 	k, how := a.imageKnown(s, mine)
 	like, rival, apart := a.looksLike(s, mine)
+	in := a.doubtOf(s)
 	switch {
 	case rec != nil && rec.MustGo && !rec.waits:
 		a.finding(FoundImage, rec.name, s.spot(), "its image, as it was stored")
@@ -422,7 +417,7 @@ func (a *audit) decideImage(s *sighting) {
 		a.finding(FoundImage, k.name, s.spot(), "%s, %s", cmp.Or(s.what, "its image"), how)
 	case s.stored:
 		a.decideStored(s, rec, like)
-	case like != nil && rival != nil && rival == mine: // its name or row is believed
+	case like != nil && rival != nil && rival == mine && !in.open(): // its name or row is believed
 		a.report.Known.Unproved++
 	case like != nil && rival != nil:
 		a.openOf(like.name, where, "look at it, or find out where it comes from",
@@ -436,6 +431,9 @@ func (a *audit) decideImage(s *sighting) {
 		a.openOf(like.name, where, "open it: it can be another caption on the same picture. The original is erased, so "+
 			"compare its id and its time with those of the post, and write beside this report what you saw",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", looks, like.name, apart)
+	case in.open():
+		a.openOf(in.of.name, where, "look at it: an icon or an example may stay; if it is the image of the removed post, "+
+			"delete it", "%s is %s", cmp.Or(s.what, "it"), in)
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
