@@ -132,6 +132,7 @@ func TestIDOfAGalleryThatStays(t *testing.T) {
 		{"places.csv", "id,image,score\n" + live1 + ",0,12\n", Fail},
 		{"entries.csv", "id,score\n" + live1 + ",12\n" + live2 + "/1,7\n", Fail},
 		{"names.csv", "id,file\n" + live1 + "," + live1 + ".png\n", Fail},
+		{"later.csv", "id,file\n" + live1 + "," + live1 + "-3.png\n", Pass},
 		{"digests.csv", "id,digest\n" + live1 + "," + hex.EncodeToString(sum[:]) + "\n", Fail},
 		{"pictures.jsonl", with(w.images[live1]), Fail},
 		{"another.jsonl", with(w.images[live2]), Undecided},
@@ -219,6 +220,58 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 		{table(posts{[]string{live2, live1}, []int32{0, 1}}), false},
 		{table(posts{[]string{live1}, []int32{1, 2, 0}}), true},
 		{table(posts{[]string{live1}, []int32{1, 2}}), false},
+	} {
+		w.checkFinds(t, c.text, c.want)
+	}
+}
+
+// TestNamesBelongToTheirIDs: the id of a post stands for the images of it that its row names in other columns. It
+// stands for the first one where the row names that, none, or those of another post, or says by a place which one it is.
+func TestNamesBelongToTheirIDs(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	type post struct {
+		ID    string   `parquet:"id"`
+		Files []string `parquet:"files,list"`
+	}
+	table := func(id string, files ...string) string {
+		var b bytes.Buffer
+		testkit.OK(t, parquet.Write(&b, []post{{id, files}}))
+		return b.String()
+	}
+	database := func(file string) string {
+		return string(sqliteOf(t, "CREATE TABLE t (id TEXT, file TEXT); INSERT INTO t VALUES (?, ?)", live1, file))
+	}
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{"id,file\nLIVE1,LIVE1-3.jpg\nLIVE2,LIVE2.jpg\n", false},
+		{"id,image\nLIVE1,LIVE1-3.jpg\n", false},
+		{"id,file,score\nLIVE1,train/LIVE1-3.jpg,7\n", false},
+		{"file,link,id\nLIVE1-3.jpg,https://redd.it/LIVE1,LIVE1\n", false},
+		{"id,file,preview\nLIVE1,LIVE1-3.jpg,LIVE1.jpg\n", true},
+		{"id,file,preview\nLIVE1,LIVE1-3.jpg,LIVE1/0\n", true},
+		{"id,file\nLIVE1,LIVE2-3.jpg\n", true},
+		{"id,file\nLIVE1,x\nLIVE2,LIVE1-3.jpg\n", true},
+		{"id,file,image_index\nLIVE1,LIVE1-3.jpg,0\n", true},
+		{"id,file,image_index\nLIVE1,LIVE1-3.jpg,3\n", false},
+		{`[{"id":"LIVE1","image":"LIVE1-3.jpg"}]`, false},
+		{`[{"post":{"id":"LIVE1"},"files":["LIVE1-2.jpg","LIVE1-3.jpg"]}]`, false},
+		{`[{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1.jpg"]}]`, true},
+		{`[{"id":"LIVE1"},{"image":"LIVE1-3.jpg"}]`, true},
+		{`[{"id":"LIVE1","image":0,"file":"LIVE1-3.jpg"}]`, true},
+		{`{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1-3.jpg"]}` + "\n" + `{"id":"LIVE2"}`, false},
+		{`{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1.jpg"]}` + "\n" + `{"id":"LIVE2"}`, true},
+		// They stand beside each other, and none is said of the other.
+		{`[{"LIVE1":"a","LIVE1-3.jpg":"b"}]`, true},
+		{`{"id":["LIVE1","LIVE1-3.jpg"]}`, true},
+		{table(live1, live1+"-2.jpg", live1+"-3.jpg"), false},
+		{table(live1, live1+"-2.jpg", live1+".jpg"), true},
+		{database(live1 + "-3.jpg"), false},
+		{database(live1 + ".jpg"), true},
 	} {
 		w.checkFinds(t, c.text, c.want)
 	}

@@ -493,7 +493,7 @@ func (t *table) ofImages() bool {
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
-	if err := t.placeImages(w); err != nil {
+	if err := cmp.Or(t.placeImages(w), t.nameImages(w)); err != nil {
 		w.lost(t.place, err)
 	}
 	t.lendHits()

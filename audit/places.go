@@ -174,6 +174,73 @@ func (t *table) placeImages(w walker) error {
 	return nil
 }
 
+// A namedImage is a later image of a post, by the name of a file in a column.
+type namedImage struct {
+	column *column
+	image  int32
+}
+
+// postOfRow is a post in a row.
+type postOfRow struct {
+	row  int64
+	post *evidence
+}
+
+// nameImages has an id without a place stand for the images of its post that its row, or a record in it, names in other
+// columns. Where they name the first one, or the table says by places which image a row is of, it stands for that.
+func (t *table) nameImages(w walker) error {
+	if slices.ContainsFunc(t.order, func(c *column) bool { return c.place && c.whole > 0 }) {
+		return nil
+	}
+	named := map[postOfRow][]namedImage{}
+	err := t.eachNamed(w, func(c *column, of postOfRow, image int32) error {
+		if image == 0 {
+			return nil
+		}
+		named[of] = append(named[of], namedImage{c, image})
+		return w.charge(placeCost)
+	})
+	if err != nil || len(named) == 0 {
+		return err
+	}
+	err = t.eachNamed(w, func(_ *column, of postOfRow, image int32) error {
+		if image == 0 {
+			delete(named, of)
+		}
+		return nil
+	})
+	for _, c := range t.order {
+		for i := 0; i < len(c.hits) && err == nil; i++ {
+			h, images := c.hits[i], []int32(nil)
+			if !c.wantsPlace(h) {
+				continue
+			}
+			beside := named[postOfRow{h.row, h.post}]
+			for _, n := range beside {
+				if n.column != c { // names in its own stand beside it, as other posts do
+					images = append(images, n.image)
+				}
+			}
+			err = cmp.Or(w.charge(valueCost*int64(len(beside))), c.placeHit(w, i, distinct(images)))
+		}
+	}
+	return err
+}
+
+// eachNamed hands on each image that a file's name says, with its row and each record around that.
+func (t *table) eachNamed(w walker, see func(c *column, of postOfRow, image int32) error) error {
+	for _, c := range t.order {
+		for _, h := range c.hits {
+			for row := h.row; h.named && row >= 0; row = t.around(row) {
+				if err := cmp.Or(w.charge(valueCost), see(c, postOfRow{row, h.post}, h.image)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // scanMember is scanValue for a value of JSON, of which ids and places are noted until their object ends.
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
