@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// What stands in the row of a removed post, or has its name, is learnt as its image, and recognises copies elsewhere. It
-// need not be its image: icons, logos, the picture that a host sends in place of one that is gone, and the examples of a
-// prompt stand in the rows of many posts. Only what nothing speaks against is learnt. The rest is in doubt: no row and no
-// file is a finding for it, and nobody is told to delete one.
+// What stands in the row of a removed post, or has its name, is learnt as its image, and recognises copies elsewhere.
+// It need not be its image: icons, logos, the picture that a host sends in place of one that is gone, and the examples
+// of a prompt stand in the rows of many posts. Only what nothing speaks against is learnt. The rest is in doubt: no
+// other row or file is a finding for it, and nobody is told to delete one.
 
 // A doubt is about a picture that is said to be of a post that must be gone.
 type doubt struct {

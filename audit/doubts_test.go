@@ -49,20 +49,21 @@ func TestWhatStandsInRowsOfMany(t *testing.T) {
 		return []byte(fmt.Sprintf(`<title>%s</title><img src="%s"><p>[deleted]`, id, uri(icon)))
 	}
 	both := func(gone string, live ...string) string {
-		return fmt.Sprintf("open it is said to be of %s, which must be gone, and of %s: nothing that is known shows whose it is",
-			gone, strings.Join(live, " and "))
+		return fmt.Sprintf("open it is said to be of %s, which must be gone, and of %s: "+
+			"nothing that is known shows whose it is", gone, strings.Join(live, " and "))
 	}
+	otherwise := "logo.png: open it is said to be of " + gonePNG + ", which must be gone, and looks otherwise than its image"
+	noDigest := "logo.png: open an image; the release publishes no digest of 1 of the 2 removed posts to compare it with"
 	for _, tt := range []struct {
 		name  string
 		files map[string][]byte
 		// What is said of places beside the rows and the files of the removed post.
 		want   []string // with a release that has the digests of one of two removed posts
-		within []string // with the workspace, in which that one was purged, and which does not know the third post that stays
+		within []string // with the workspace, where it was purged, and which has no third post that stays
 	}{
 		{"an icon in the rows of three", map[string][]byte{
 			"a.jsonl": lines(iconic(gonePNG, digests[gonePNG], live1, live2, live3)...), "logo.png": icon},
-			[]string{"logo.png: open an image; the release publishes no digest of 1 of the 2 removed posts to compare it with"},
-			nil},
+			[]string{noDigest}, nil},
 		{"an icon in the rows of three, and the removed image was never known", map[string][]byte{
 			"a.jsonl": lines(iconic(goneUnseen, picture, live1, live2, live3)...), "logo.png": icon, "photo.png": picture},
 			[]string{"photo.png: image " + goneUnseen + " its image, byte for byte"},
@@ -70,12 +71,10 @@ func TestWhatStandsInRowsOfMany(t *testing.T) {
 				"photo.png: image " + goneUnseen + " its image, byte for byte"}},
 		{"an icon in the rows of two", map[string][]byte{
 			"a.jsonl": lines(iconic(gonePNG, digests[gonePNG], live1)...), "logo.png": icon},
-			[]string{"logo.png: open an image; the release publishes no digest of 1 of the 2 removed posts to compare it with"},
-			nil},
+			[]string{noDigest}, nil},
 		{"another picture beside the removed image", map[string][]byte{
 			"a.jsonl": lines(iconic(gonePNG, digests[gonePNG])...), "logo.png": icon},
-			[]string{"logo.png: open it is said to be of " + gonePNG + ", which must be gone, and looks otherwise than its image"},
-			[]string{"logo.png: open it is said to be of " + gonePNG + ", which must be gone, and looks otherwise than its image"}},
+			[]string{otherwise}, []string{otherwise}},
 		{"another copy beside the removed image", map[string][]byte{
 			"a.jsonl": lines(row{gonePNG, uri(digests[gonePNG]), uri(encodeJPEG(drawn(2), 40))}),
 			"b.jpg":   encodeJPEG(drawn(2), 40)},

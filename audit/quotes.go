@@ -108,7 +108,8 @@ func (q *quotesReader) inside(text []byte, i, n int) int {
 		return n
 	}
 	at += i
-	switch next := text[at+1:]; {
+	next := text[at+1:]
+	switch {
 	case q.endsCell(next):
 		q.state = outsideQuotes
 	case next[0] == '"':
