@@ -209,29 +209,33 @@ func (t *table) nameImages(w walker) error {
 		}
 		return nil
 	})
+	name := func(c *column, i int, row int64) {
+		var images []int32
+		beside := named[postOfRow{row, c.hits[i].post}]
+		for _, n := range beside {
+			if n.column != c { // names in its own stand beside it, as other posts do
+				images = append(images, n.image)
+			}
+		}
+		err = cmp.Or(err, w.charge(valueCost*int64(len(beside))), c.placeHit(w, i, distinct(images)))
+	}
 	for _, c := range t.order {
 		for i := 0; i < len(c.hits) && err == nil; i++ {
-			h, images := c.hits[i], []int32(nil)
-			if !c.wantsPlace(h) {
-				continue
-			}
-			beside := named[postOfRow{h.row, h.post}]
-			for _, n := range beside {
-				if n.column != c { // names in its own stand beside it, as other posts do
-					images = append(images, n.image)
-				}
-			}
-			err = cmp.Or(w.charge(valueCost*int64(len(beside))), c.placeHit(w, i, distinct(images)))
+			name(c, i, c.hits[i].row)
 		}
+	}
+	for i := 0; i < len(t.lent) && err == nil; i++ {
+		name(t.lent[i].column, int(t.lent[i].hit), t.lent[i].row)
 	}
 	return err
 }
 
-// eachNamed hands on each image that a file's name says, with its row and each record around that.
+// eachNamed hands on each image that a file's name says, or the number behind an id, with its row and each record around
+// that.
 func (t *table) eachNamed(w walker, see func(c *column, of postOfRow, image int32) error) error {
 	for _, c := range t.order {
 		for _, h := range c.hits {
-			for row := h.row; h.named && row >= 0; row = t.around(row) {
+			for row := h.row; (h.named || h.image > 0) && row >= 0; row = t.around(row) {
 				if err := cmp.Or(w.charge(valueCost), see(c, postOfRow{row, h.post}, h.image)); err != nil {
 					return err
 				}
