@@ -78,8 +78,11 @@ func next(t terms, rec workspace.Record, a answer) step {
 	if rec.Image != nil && rec.Image.Source == source {
 		s := t.stay(rec, source, nil)
 		s.same = true
-		// Unless somebody wants to know whether the labelled one lies there now.
+		// Unless somebody wants to know whether the labelled one lies there now, or another one than what many got.
 		f := t.compare(rec.Entry, *rec.Image)
+		if f == nil && state.IsSuspected(rec) {
+			f = &policy.Fault{Outcome: manifest.Placeholder, Reason: state.ReasonSuspected}
+		}
 		s.fetch = f != nil && (slices.Contains(t.retry, string(f.Outcome)) || slices.Contains(t.retry, string(f.Reason)))
 		return s
 	}

@@ -13,10 +13,10 @@ import (
 
 // Where Reddit names another place for an image that is stored, what lies there is kept beside the stored one until the
 // fetching ends. The stored one stays: it is the one that was labelled, or was fetched nearer to that time. Another one
-// takes its place only where release or policy do not take the stored one, its host was in no trouble, no other entry
-// has the same bytes, or had that item of the gallery, and it is not as small as what stands in for missing pictures,
-// nor somewhere else than Reddit said. The one that a digest of the release names needs no such proof. Where it is the
-// same file, and no item of another entry, only the place is noted.
+// takes its place only where release or policy do not take the stored one, or it is suspected to stand for a missing
+// one, its host was in no trouble, no other entry has the same bytes, or had that item of the gallery, and it is not as
+// small as what stands in for missing pictures, nor somewhere else than Reddit said. The one that a digest of the
+// release names needs no such proof. Where it is the same file, and no item of another entry, only the place is noted.
 
 // replacements are images that may take the place of stored ones.
 type replacements struct {
@@ -88,7 +88,7 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		return nil, err
 	}
 	img, t := stored.Image, stored.Trouble
-	stays := img != nil && (t == nil || t.Beside != workspace.Out)
+	stays := img != nil && (t == nil || t.Beside != workspace.Out) && !state.IsSuspected(stored)
 	if !stays && state.Proven(o.job.entry, o.Image) {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		why = "the stored one stays"
 	case shared || others || times > 1:
 		why = "other entries have the same one"
-	case o.Redirected || max(o.Width, o.Height) < state.SmallSide:
+	case o.Redirected || max(o.Width, o.Height) < state.SmallSide && !state.IsSuspected(stored):
 		why = "it may be a picture for what is missing"
 	default:
 		return nil, nil

@@ -44,7 +44,7 @@ func specialAdvice(n state.Count) string {
 	switch {
 	case (manifest.Result{Outcome: n.Outcome, Reason: n.Reason}).Flagged():
 		return "in the dataset, marked in the filter column"
-	case n.Reason == "suspected_placeholder":
+	case n.Reason == state.ReasonSuspected:
 		return "look at one: if it is a real image, raise images.suspect_after in policy.toml"
 	case policy.LeftPost(n.Reason):
 		return "nothing: the image was removed, and stays out"

@@ -212,7 +212,7 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 		t := rec.Reading.Failed
 		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
 	case j.shared[rec.Key]:
-		res.Outcome, res.Reason = manifest.Placeholder, "suspected_placeholder"
+		res.Outcome, res.Reason = manifest.Placeholder, ReasonSuspected
 		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
 	case comes && p.Unseen:
 		// Removed between the answer and the download, perhaps: the image alone proves nothing.
@@ -243,6 +243,14 @@ func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
 func WentBefore(rec workspace.Record) bool {
 	t := rec.Trouble
 	return rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
+}
+
+// ReasonSuspected is the reason of an entry whose stored image stands for what its host did not have.
+const ReasonSuspected = "suspected_placeholder"
+
+// IsSuspected reports whether the last job took the stored image of an entry for one that stands for a missing one.
+func IsSuspected(rec workspace.Record) bool {
+	return rec.Image != nil && rec.Result != nil && rec.Result.Reason == ReasonSuspected
 }
 
 const withheldDetail = "held back, not erased yet"
@@ -365,6 +373,8 @@ type Draft struct {
 	rows    []rowFacts
 	near    []dedupe.Item
 	most    int // how many images have the same bytes, at most
+
+	suspected bool // an image was suspected to stand for a missing one
 }
 
 // DraftAll reads what was read of all entries. A reading that is stored meanwhile may be missing.
@@ -374,7 +384,8 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 		return nil, err
 	}
 	// Room for all at once: lists that grow are in memory twice while they are copied.
-	d := &Draft{make([]manifest.Result, 0, entries), make([]rowFacts, 0, entries), make([]dedupe.Item, 0, entries), 0}
+	d := &Draft{results: make([]manifest.Result, 0, entries), rows: make([]rowFacts, 0, entries),
+		near: make([]dedupe.Item, 0, entries)}
 	images := map[string]int{} // by digest
 	for rec, err := range safely.Ahead(ctx, ws.Records(ctx, workspace.Select{WithWords: true})) {
 		if err != nil {
@@ -384,6 +395,7 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 			images[rec.Image.OriginalSHA256]++
 			d.most = max(d.most, images[rec.Image.OriginalSHA256])
 		}
+		d.suspected = d.suspected || IsSuspected(rec)
 		res, row, item := manifest.Result{Key: rec.Key, Split: rec.Split}, rowFacts{}, dedupe.Item{}
 		if rec.Image != nil && rec.Reading != nil && rec.Reading.Failed == nil {
 			if err := row.read(rec, p); err != nil {
@@ -411,7 +423,8 @@ type nearItems struct {
 
 // Decide gives every entry its outcome. It uses up the draft, which has all readings of the workspace.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft) (*Decisions, error) {
-	if draft.most >= j.Policy.Images.SuspectAfter { // else SQLite would sort all digests in vain, in 100 bytes of each
+	// Else SQLite would sort all digests in vain, in 100 bytes of each.
+	if draft.most >= j.Policy.Images.SuspectAfter || draft.suspected {
 		if err := j.findShared(ctx, ws); err != nil {
 			return nil, err
 		}

@@ -408,18 +408,30 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 }
 
 // SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live
-// posts, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
+// posts, those counted whose image another one replaced since, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
 // picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
+	earlier, err := w.hasErased(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Where many got a picture in place of theirs, and most have theirs by now, the others still have it.
+	replaced := `(SELECT f.id, f.image, f.original_sha256 FROM former_image f JOIN image USING (id, image)
+		WHERE NOT f.erased AND f.original_sha256 <> image.original_sha256)`
+	if earlier { // it knows of none
+		replaced = "(SELECT id, image, original_sha256 FROM image WHERE FALSE)"
+	}
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
 	// each digest, and if a limit keeps the rest of it out.
 	digests, err := texts(ctx, w.db, `
 		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (
-		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
+		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image
+		    UNION ALL SELECT substr(original_sha256, 1, 12) FROM `+replaced+` LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls)
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) + (SELECT count(DISTINCT r.id || '/' || r.image)
+		  FROM `+replaced+` r WHERE r.original_sha256 = i.original_sha256) >= ?1`, urls)
 	if err != nil || len(digests) == 0 {
 		return nil, err
 	}
