@@ -264,6 +264,7 @@ type table struct {
 	mapped    *mapped      // the object around, where it can have columns
 	piece     bool         // the next value, if it is an object, is a part of the record
 	holds     bool         // the object has what can be an image
+	noted     int          // how many ids, and records with other ones, were read
 	lends     []lending    // the ids of the object that is being read, and of those around it
 	lent      []lending    // those that parts lend, with the record that each is lent to
 	strangers []int64      // the records with ids of posts that are not known

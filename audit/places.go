@@ -235,7 +235,7 @@ func (t *table) nameImages(w walker) error {
 func (t *table) eachNamed(w walker, see func(c *column, of postOfRow, image int32) error) error {
 	for _, c := range t.order {
 		for _, h := range c.hits {
-			for row := h.row; (h.named || h.image > 0) && row >= 0; row = t.around(row) {
+			for row := h.row; (h.named || h.image > 0) && row >= 0; row, _ = t.around(row) {
 				if err := cmp.Or(w.charge(valueCost), see(c, postOfRow{row, h.post}, h.image)); err != nil {
 					return err
 				}
@@ -251,9 +251,11 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	w.scanValue(t, c, t.row, value)
 	t.holds = t.holds || len(text) > manyLetters
 	for n := hits; n < len(c.hits); n++ {
+		t.noted++
 		t.lends = append(t.lends, lending{column: c, hit: int32(n), row: t.row})
 	}
 	if c.ids && c.telling > telling {
+		t.noted++
 		t.strangers = append(t.strangers, t.row)
 		if err := w.charge(valueCost); err != nil {
 			return err

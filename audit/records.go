@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -9,13 +10,15 @@ import (
 // Lines, each element of a list, each value of an object whose keys count or are ids, and each other object, which is a
 // part of the record around it. What is in a record is about its own ids, else about those of its parts, as an image is
 // beside {"post":{"id":"1n6oiw"}}, else about those of the record around it, and never about those of another one beside
-// it: a list of live posts says nothing of the images in the next list.
+// it: a list of live posts says nothing of the images in the next list, and the post of a question nothing of a list of
+// answers.
 
-// Records are consecutive records of a list, numbered from first on, which are all in the record around, -1 for none.
+// Records are consecutive records of a list, numbered from first on, which are all in the record around, -1 for none. A
+// table can have millions of these.
 type records struct {
-	first, around int64
-	number        int64 // of the first one for a reader, from 0
-	counted       bool  // the others have the next numbers; else all are in the one that has this number
+	first, around int32
+	number        int32 // of the first one for a reader, from 0: the others have the next ones; ^number: all have this one
+	part          bool  // of the record around, and no list
 }
 
 const (
@@ -29,32 +32,33 @@ const (
 type mapped struct{ first, n int64 }
 
 // beginRecord begins a record in the one that is being read. Of the outermost list it is the nth; another one has the
-// number of that around it.
-func (w walker) beginRecord(t *table, around, nth int64, outermost bool) error {
+// number of that around it. part is an object that is a part of the record around it.
+func (w walker) beginRecord(t *table, around, nth int64, outermost, part bool) error {
 	t.row = t.next
 	t.next++
-	number := nth
+	number := int32(min(nth, math.MaxInt32))
 	if !outermost {
-		number = t.number(around)
+		number = ^int32(t.number(around))
 	}
-	if n := len(t.records); n > 0 {
+	n := len(t.records)
+	if n > 0 {
 		last := t.records[n-1]
 		follows := last.number == number
-		if last.counted {
-			follows = last.number+t.row-last.first == number
+		if outermost {
+			follows = last.number >= 0 && int64(last.number)+t.row-int64(last.first) == nth
 		}
-		if follows && last.around == around && last.counted == outermost {
+		if follows && int64(last.around) == around && last.part == part {
 			return nil
 		}
 	}
-	if len(t.records) == mostRecords {
+	if n == mostRecords || t.row > math.MaxInt32-1 {
 		return nil
 	}
-	if len(t.records)+1 == mostRecords {
-		around, outermost = -1, true
+	if n+1 == mostRecords {
+		around, number, part = -1, int32(min(nth, math.MaxInt32)), false
 	}
-	t.records = append(t.records, records{t.row, around, number, outermost})
-	if len(t.records) > manyRecords {
+	t.records = append(t.records, records{int32(t.row), int32(around), number, part})
+	if n >= manyRecords {
 		return w.charge(recordsCost)
 	}
 	return nil
@@ -62,25 +66,29 @@ func (w walker) beginRecord(t *table, around, nth int64, outermost bool) error {
 
 // recordsOf returns those that have this row.
 func (t *table) recordsOf(row int64) records {
-	behind, _ := slices.BinarySearchFunc(t.records, row+1, func(r records, row int64) int { return cmp.Compare(r.first, row) })
+	behind, _ := slices.BinarySearchFunc(t.records, row+1, func(r records, row int64) int {
+		return cmp.Compare(int64(r.first), row)
+	})
 	return t.records[behind-1]
 }
 
-// around is the record around one, -1 for none, as around each row of a table that is flat.
-func (t *table) around(row int64) int64 {
+// around is the record around one, -1 for none, as around each row of a table that is flat. part says whether it is a
+// part of that.
+func (t *table) around(row int64) (around int64, part bool) {
 	if len(t.records) == 0 || row < 0 {
-		return -1
+		return -1, false
 	}
-	return t.recordsOf(row).around
+	r := t.recordsOf(row)
+	return int64(r.around), r.part
 }
 
 // number is the number of a record, from 0, as a reader counts in the outermost list.
 func (t *table) number(row int64) int64 {
 	r := t.recordsOf(row)
-	if r.counted {
-		return r.number + row - r.first
+	if r.number >= 0 {
+		return int64(r.number) + row - int64(r.first)
 	}
-	return r.number
+	return int64(^r.number)
 }
 
 // shown is the number of a row, from 0, as a reader counts: of JSON Lines the line.
@@ -88,7 +96,7 @@ func (t *table) shown(row int64) int64 {
 	if len(t.records) == 0 {
 		return row
 	}
-	for around := t.around(row); t.values > 1 && around >= 0; around = t.around(row) {
+	for around, _ := t.around(row); t.values > 1 && around >= 0; around, _ = t.around(row) {
 		row = around
 	}
 	return t.number(row)
@@ -140,15 +148,16 @@ func (t *table) lendHits() {
 // hitsAbout returns the ids that what stands in a row is about. That an image is of a live post is believed only where
 // one post alone can be meant, and no id of an unknown one stands nearer; of what must be gone any id says so.
 func (t *table) hitsAbout(row int64) (hits []hit) {
-	strange := false
+	strange, beside := false, true // what a part lends is about what is beside it, and about no list there
 	for {
-		all := t.hitsOf(row)
+		all := slices.DeleteFunc(t.hitsOf(row), func(h hit) bool { return h.lent && !beside })
 		own := slices.ContainsFunc(all, func(h hit) bool { return !h.lent })
 		others := own || slices.ContainsFunc(all, func(h hit) bool { return h.doubt || h.post != all[0].post })
 		hits = slices.DeleteFunc(all, func(h hit) bool { return !h.gone && (strange || h.lent && others) })
 		_, stranger := slices.BinarySearch(t.strangers, row)
 		strange = strange || stranger
-		row = t.around(row)
+		around, part := t.around(row)
+		row, beside = around, beside && part
 		if row < 0 || len(hits) > 0 {
 			return hits
 		}

@@ -523,7 +523,7 @@ func (w walker) json(p place, r io.Reader) (err error) {
 	for ; err == nil && d.More(); t.values++ {
 		t.rows++
 		t.ids, t.places, t.ended = t.ids[:0], t.places[:0], 0
-		err = w.beginRecord(t, -1, t.values, true)
+		err = w.beginRecord(t, -1, t.values, true, false)
 		if err == nil {
 			_, err = w.value(t, d, "", 0, false)
 		}
@@ -577,7 +577,7 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 		row, held, lends := t.row, t.holds, len(t.lends)
 		t.holds = false
 		if part {
-			err = w.beginRecord(t, row, 0, false)
+			err = w.beginRecord(t, row, 0, false, true)
 		}
 		err = cmp.Or(err, w.members(t, d, path, level, listed), w.lend(t, lends, row))
 		t.row, t.holds = row, t.holds || held
@@ -606,7 +606,7 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		switch {
 		case err != nil:
 		case len(keys.hits) > known: // what is in the value is of that post
-			err = w.beginRecord(t, row, 0, false)
+			err = w.beginRecord(t, row, 0, false, false)
 			keys.hits[known].row = t.row
 			t.lends = t.lends[:len(t.lends)-1]
 			if len(t.ids) > ids {
@@ -645,7 +645,7 @@ type count struct {
 	n     int
 	list  int32 // their number as that of a list
 	first int64 // the record of the first one
-	plain bool  // they are 0, 1 and on, and no lists or objects
+	plain bool  // they are 0, 1 and on, and no lists or objects with ids
 }
 
 // counted is value for a member whose key counts. In the next column of an object of columns it is in the record that
@@ -658,18 +658,18 @@ func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed 
 		t.row = columns.first + nth
 	} else {
 		t.rows++
-		err = cmp.Or(err, w.beginRecord(t, t.row, int64(c.n), !listed))
+		err = cmp.Or(err, w.beginRecord(t, t.row, int64(c.n), !listed, false))
 	}
 	if c.n == 0 {
 		t.ended++
 		c.list, c.first, c.plain = t.ended, t.row, true
 	}
-	row := t.row
+	row, noted := t.row, t.noted
 	var token json.Token
 	if err == nil {
 		token, err = w.value(t, d, path+"[]", level+1, true)
 	}
-	c.plain = c.plain && token != nil && nth == int64(c.n) && row == c.first+nth
+	c.plain = c.plain && (token != nil || t.noted == noted) && nth == int64(c.n) && row == c.first+nth
 	c.n++
 	t.elementEnds(ids, places, c.list, int(nth))
 	return err
@@ -692,7 +692,7 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		if n > 0 && !listed {
 			t.rows++
 		}
-		err = w.beginRecord(t, row, int64(n), !listed)
+		err = w.beginRecord(t, row, int64(n), !listed, false)
 		ids, places := len(t.ids), len(t.places)
 		var token json.Token
 		if err == nil {
