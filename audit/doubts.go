@@ -29,7 +29,8 @@ const ofMany = 3
 func (a *audit) learn(gone map[*sighting]*known) map[*sighting]*known {
 	learnt, proved, rest := map[*sighting]*known{}, map[*sighting]*known{}, map[*sighting]*known{}
 	for s, k := range gone {
-		switch of, _ := a.imageKnown(s, nil); {
+		of, _ := a.imageKnown(s, nil)
+		switch {
 		case of != nil:
 			learnt[s], proved[s] = k, of
 			if of == k {
