@@ -210,10 +210,11 @@ func (w *Workspace) knownLog(ctx context.Context) (auditlog.Known, error) {
 // KeepStatement keeps a signed statement, which a record of the log names by its sha256, in audit/.
 func (w *Workspace) KeepStatement(ctx context.Context, digest string, body, signature []byte) error {
 	name := auditName + "/" + auditlog.StatementName(digest)
-	// The signature first: a statement that has its name has its signature, too.
-	err := w.putBytes(ctx, name+manifest.SignatureSuffix, signature)
+	// The statement first: cut off between the two, it lies there by its digest, and the log is whole. It counts once a
+	// note names it.
+	err := w.putBytes(ctx, name, body)
 	if err == nil {
-		err = w.putBytes(ctx, name, body)
+		err = w.putBytes(ctx, name+manifest.SignatureSuffix, signature)
 	}
 	wrap(&err, "keep a statement")
 	return err

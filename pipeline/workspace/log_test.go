@@ -829,3 +829,30 @@ func TestInspectFindsWhatIsForeign(t *testing.T) {
 		t.Error("a folder that is not there was opened")
 	}
 }
+
+// TestStatementsThatWereCutOff: wherever the keeping of a statement is cut off, the log is whole.
+func TestStatementsThatWereCutOff(t *testing.T) {
+	ctx := t.Context()
+	w := loaded(t, numbered(1)...)
+	dir := w.Dir()
+	store(t, w, key("a000"), "one")
+	testkit.OK(t, w.Close())
+	body := []byte("{}\n")
+	name := filepath.Join(dir, "audit", auditlog.StatementName(digestOf(body)))
+	for _, cut := range []string{"", name + ".sig", name} {
+		w = open(t, dir)
+		testkit.OK(t, w.KeepStatement(ctx, digestOf(body), body, []byte("signature")), w.Close())
+		if cut != "" {
+			testkit.OK(t, os.Remove(name+".sig"))
+		}
+		if cut == name {
+			testkit.OK(t, os.Remove(name))
+		}
+		w = open(t, dir)
+		log, err := w.LogReader(ctx)
+		testkit.OK(t, err, log.Verify(ctx))
+		empty, err := w.EmptyFolders(ctx)
+		testkit.Same(t, "empty folders", 0, len(empty), err)
+		testkit.OK(t, w.Close())
+	}
+}
