@@ -105,7 +105,7 @@ func Digested(ctx context.Context, ws *workspace.Workspace, hidden state.GoneSet
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
 			e, digests := r.Entry, gone[r.Key]
 			e.PHash = ""
-			if img := r.Image; img != nil {
+			if img := r.Image; img != nil && !state.IsSuspected(r) { // which is hardly the image that was labelled
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
 				if !img.Flat { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)
