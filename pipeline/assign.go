@@ -98,12 +98,15 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside [
 func (g *gatherer) do(ctx context.Context, rec workspace.Record, c reddit.Candidate, s step) error {
 	// Where an image comes from, or came, that shows what the host sends.
 	t := rec.Trouble
-	shows := s.fetch || t != nil && t.Beside == workspace.Odd && t.Outcome == manifest.Changed
+	odd := t != nil && t.Beside == workspace.Odd
+	has := rec.Image != nil && !s.drop && !s.gone && c.Fault == nil && c.Host != ""
 	switch {
 	case s.same:
 		g.known.lies(rec, c)
-	case rec.Image != nil && !s.drop && !s.gone && c.Fault == nil && c.Host != "" && shows:
+	case has && (s.fetch || odd && t.Outcome == manifest.Changed):
 		g.known.moves(rec, c)
+	case has && odd:
+		g.known.gaveNone(rec, c)
 	}
 	if s.inspect {
 		fetch, before := s.fetch, s.before

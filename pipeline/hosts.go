@@ -58,11 +58,13 @@ type hosts struct {
 type host struct {
 	witnesses     []witness                // from this host, stored perhaps in this run
 	moved         []witness                // stored, and this host is where Reddit says now that the image lies
+	none          []witness                // the same, where it gave no image when it was asked last
 	was           state.SickHost           // its trouble in an earlier run
 	asked         map[manifest.PostID]bool // up to askedEnough
 	first         string                   // digest of the pixels of the first image that it sent
 	firstFor      map[manifest.PostID]bool // posts that it sent that one for, up to two
 	several       bool                     // it sent another image, too
+	forAll        bool                     // it sent its only image to a stored post as well
 	lied          bool                     // it sent its only image to a witness, in place of the stored one
 	open, settled []refusal                // since it last sent an image, and before
 	left          map[string]*leftImage    // that it sent in a run which was cut off, by the digest of their pixels
@@ -95,7 +97,7 @@ func (h *host) sound() bool {
 // askedEnough reports whether it can be told of a host that it sends no images. A witness that has the only picture
 // that came tells nothing: it has it from a host that works, too. Nor does one whose image moved of itself.
 func (h *host) askedEnough() bool {
-	return len(h.asked) >= askedEnough || slices.ContainsFunc(h.toAsk(), func(w witness) bool {
+	return len(h.asked) >= askedEnough || h.forAll || slices.ContainsFunc(h.toAsk(), func(w witness) bool {
 		itself := h.asked[w.post] && len(h.asked) == 1
 		return w.digest != h.first && len(h.asked) > 0 && !itself
 	})
@@ -147,6 +149,12 @@ func (s *hosts) moves(rec workspace.Record, c reddit.Candidate) {
 	}
 	w := witness{c, rec.ID, rec.Image.PixelsSHA256}
 	s.on(c.Host, func(h *host) { h.moved = addWitness(h.moved, w) })
+}
+
+// gaveNone notes that a host gave no image where Reddit says that a stored one lies now: it may give one today.
+func (s *hosts) gaveNone(rec workspace.Record, c reddit.Candidate) {
+	w := witness{c, rec.ID, rec.Image.PixelsSHA256}
+	s.on(c.Host, func(h *host) { h.none = addWitness(h.none, w) })
 }
 
 const enoughWitnesses = 3 // as one of them can have trouble of its own
@@ -430,12 +438,12 @@ func (g *gatherer) isInTrouble(ctx context.Context, h *host) (bool, error) {
 }
 
 // proveOnlyImage asks a witness where one image for one post is all that a host sent: nothing else tells it from one
-// that the host sends to everybody.
+// that the host sends to everybody. Those that got no image last are asked after the others, and tell nothing else.
 func (g *gatherer) proveOnlyImage(ctx context.Context, h *host) error {
 	if h.several || len(h.firstFor) != 1 || g.access() != nil {
 		return nil
 	}
-	for _, w := range h.toAsk() {
+	for _, w := range slices.Concat(h.toAsk(), h.none) {
 		if h.firstFor[w.post] || w.digest == h.first { // it would get this image from a host that works, too
 			continue
 		}
@@ -447,7 +455,7 @@ func (g *gatherer) proveOnlyImage(ctx context.Context, h *host) error {
 			return err
 		}
 		if digest == h.first {
-			h.firstFor[w.post] = true
+			h.firstFor[w.post], h.forAll = true, true
 		} else {
 			h.several = true
 		}

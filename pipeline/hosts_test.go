@@ -253,6 +253,18 @@ func TestWitnessesThatMovedCostNothing(t *testing.T) {
 	testkit.Same(t, "places that are asked again", 0, len(w.reddit.fetched))
 }
 
+// TestOnlyPictureBesideImagesThatGotNone: where it is not known where the stored images lay, and their places gave none for
+// a day, they are witnesses of the only picture that comes all the same.
+func TestOnlyPictureBesideImagesThatGotNone(t *testing.T) {
+	w := newWorld(t, numbered(6)...).do("manifest 5; run").ok()
+	w.lose("LOSE state.db")
+	w.do("host 404 i.redd.it; run; clock 25h; run").ok()
+	w.do("manifest 6; host 60000 i.redd.it; run").ok()
+	testkit.Same(t, "the picture for everybody", "failed/host_sends_no_images", w.checkSound().outcome("p05"))
+	w.do("host ok i.redd.it; run").ok()
+	testkit.Same(t, "healed", "kept/", w.checkSound().outcome("p05"))
+}
+
 // TestOnlyPictureOfARunThatWasCutOff: what is all that a run stored of a host, before it was cut off, can be what the
 // host sent to everybody. It is the image of its post only if it lies there while a witness gets another one.
 func TestOnlyPictureOfARunThatWasCutOff(t *testing.T) {
