@@ -310,10 +310,10 @@ var isOneWord = regexp.MustCompile(`^[\pL\pN_()\[\]#:?-]{0,40}$`)
 
 // usualNames are those of columns, as manifest.FoldColumn writes them, beside those of ids and of what an entry has.
 var usualNames = []string{"", "annotations", "answers", "bytes", "caption", "captions", "columns", "comments",
-	"content", "data", "entries", "features", "file", "file_name", "filename", "files", "images", "img", "item", "items", "label",
-	"labels", "messages", "meta", "metadata", "name", "ocr_text", "path", "pic", "picture", "pictures", "post", "posts",
-	"result", "results", "row", "rows", "src", "submission", "submissions", "test", "text", "texts", "title", "train",
-	"url", "urls", "validation", "value", "values"}
+	"content", "data", "entries", "features", "file", "file_name", "filename", "files", "images", "img", "item", "items",
+	"label", "labels", "messages", "meta", "metadata", "name", "ocr_text", "path", "pic", "picture", "pictures", "post",
+	"posts", "result", "results", "row", "rows", "src", "submission", "submissions", "test", "text", "texts", "title",
+	"train", "url", "urls", "validation", "value", "values"}
 
 // shown is the name of the column as a report has it, which is handed on. A map in JSON can have names of people, texts
 // or addresses as its keys, so that an unusual one is a *. Of another table, what is hardly a name has its number

@@ -70,7 +70,8 @@ func (w walker) match(ids []apartID, places []apartPlace) error {
 			default:
 				all := r.all(id)
 				own = append(own, all...)
-				doubt = doubt || r.foreign && len(all) > 0 || id.list > 0 && len(all) > 0 && (id.of > 1 || id.of < -1 || list.list == 0)
+				several := id.list > 0 && (id.of > 1 || id.of < -1 || list.list == 0)
+				doubt = doubt || len(all) > 0 && (r.foreign || several)
 			}
 			if err := w.charge(valueCost * int64(1+len(own))); err != nil {
 				return err

@@ -113,8 +113,8 @@ type lending struct {
 	doubt  bool  // the part has what can be an image of its own
 }
 
-// lend has the object that ends lend its ids, those behind the first so many, to the record around it, if it is a part of
-// that.
+// lend has the object that ends lend its ids, those behind the first so many, to the record around it, if it is a part
+// of that.
 func (w walker) lend(t *table, first int, around int64) error {
 	own := t.lends[first:]
 	t.lends = t.lends[:first]

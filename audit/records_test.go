@@ -12,8 +12,8 @@ import (
 	"rehydrate/manifest"
 )
 
-// TestRecordsTellWhoseImageTheyHave: an image in a record of JSON is that of the post whose id the record has, or the one
-// around it, however deep the image lies, and wherever the id stands. Other files are then found by it.
+// TestRecordsTellWhoseImageTheyHave: an image in a record of JSON is that of the post whose id the record has, or the
+// one around it, however deep the image lies, and wherever the id stands. Other files are then found by it.
 func TestRecordsTellWhoseImageTheyHave(t *testing.T) {
 	w := newWorld(t, false, false)
 	photo := encodePNG(drawn(77))

@@ -82,7 +82,9 @@ func (g *gatherer) answerOf(h sweep.Heard[asked], rec workspace.Record, beside [
 	case c.Fault == nil && rec.Image == nil && leftGallery(rec) && source != "" && !c.IsFrom(source):
 		c.Fault = reddit.AnotherImage("the one that was taken out of the gallery is not in its place")
 	case c.Fault == nil && rec.Image == nil && c.Media != "" && !rec.Named(): // a digest of the release decides
-		of := slices.IndexFunc(beside, func(r workspace.Record) bool { return r.Image != nil && c.IsFrom(origins.Of(r.Key)) })
+		of := slices.IndexFunc(beside, func(r workspace.Record) bool {
+			return r.Image != nil && c.IsFrom(origins.Of(r.Key))
+		})
 		switch {
 		case source != "" && !c.IsFrom(source):
 			c.Fault = reddit.AnotherImage("the one that was stored is not in its place in the gallery")
