@@ -253,8 +253,8 @@ func TestWitnessesThatMovedCostNothing(t *testing.T) {
 	testkit.Same(t, "places that are asked again", 0, len(w.reddit.fetched))
 }
 
-// TestOnlyPictureBesideImagesThatGotNone: where it is not known where the stored images lay, and their places gave none for
-// a day, they are witnesses of the only picture that comes all the same.
+// TestOnlyPictureBesideImagesThatGotNone: where it is not known where the stored images lay, and their places gave none
+// for a day, they are witnesses of the only picture that comes all the same.
 func TestOnlyPictureBesideImagesThatGotNone(t *testing.T) {
 	w := newWorld(t, numbered(6)...).do("manifest 5; run").ok()
 	w.lose("LOSE state.db")

@@ -167,8 +167,8 @@ func TestFindImages(t *testing.T) {
 		{"crosspost of a quarantined text",
 			`"url":"https://i.redd.it/parent.png","crosspost_parent_list":[{"author":"x","quarantine":true,"is_self":true}]`, []string{"refused/crosspost_parent_held"}},
 		{"crosspost that tells of its post and of one that was deleted",
-			`"crosspost_parent":"t3_1abc","crosspost_parent_list":[{"author":"x","id":"1abc","url":"https://i.redd.it/parent.png"},` +
-				`{"author":"[deleted]","id":"2def","removed_by_category":"deleted"}]`, []string{"https://i.redd.it/parent.png"}},
+			`"crosspost_parent":"t3_1abc","crosspost_parent_list":[` +
+				`{"author":"x","id":"1abc","url":"https://i.redd.it/parent.png"},{"author":"[deleted]","id":"2def","removed_by_category":"deleted"}]`, []string{"https://i.redd.it/parent.png"}},
 		{"crosspost that tells of another post, which was deleted",
 			`"crosspost_parent":"t3_1abc","url":"https://i.redd.it/parent.png","crosspost_parent_list":[` +
 				`{"author":"[deleted]","id":"2def","removed_by_category":"deleted"}]`, []string{"failed/malformed_media"}},
@@ -302,7 +302,8 @@ func TestImageFrom(t *testing.T) {
 		images := findImages(json.RawMessage(`{"is_gallery":true,"gallery_data":{"items":[`+tt.items+`]},"media_metadata":{`+
 			`"b":{"status":"valid","e":"Image","m":"image/jpg","s":{"u":"https://preview.redd.it/b.jpg?s=ab"}}}}`),
 			policy.Default())
-		if got := describe([]Candidate{Post{Images: images}.ImageFrom(tt.i, tt.source, slices.Values([]string{tt.other}))}); got[0] != tt.want {
+		c := Post{Images: images}.ImageFrom(tt.i, tt.source, slices.Values([]string{tt.other}))
+		if got := describe([]Candidate{c}); got[0] != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got[0], tt.want)
 		}
 	}

@@ -167,7 +167,8 @@ func (w *Workspace) unreachable(f Found) Found {
 }
 
 // ownFolder matches the folders of a workspace that may be empty: what was in them is not there yet, or was erased.
-var ownFolder = regexp.MustCompile(`^(\.|` + auditName + `(/lifts)?|` + imagesName + `(/[0-9a-z]{1,2})?|dataset(/data)?|shards)$`)
+var ownFolder = regexp.MustCompile(`^(\.|` + auditName + `(/lifts)?|` + imagesName +
+	`(/[0-9a-z]{1,2})?|dataset(/data)?|shards)$`)
 
 // EmptyFolders returns the folders with nothing in them that no command makes or leaves, in byte order of their names.
 // A folder that cannot be read is none of them: Walk names it.

@@ -408,8 +408,8 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 }
 
 // SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live
-// posts, those counted whose image another one replaced since, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
-// picture for "not here".
+// posts, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
+// picture for "not here". Those count as well whose image another one replaced since.
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
 	earlier, err := w.hasErased(ctx)
