@@ -126,6 +126,10 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if j.stored {
 		return g.replacements.stage(ctx, g.Workspace, j, body, img)
 	}
+	if writesOver, err := g.writesOver(ctx, j.entry.Key, img); err != nil || writesOver {
+		g.settled(j.entry.Key, manifest.Result{})
+		return err
+	}
 	job := readJob{Record: workspace.Record{Entry: j.entry, Image: &img}}
 	// A picture that waits has memory of its own: readers wait for the memory of those that are decoded, and this waits
 	// for a reader. Where there is none, the reader decodes the file.
@@ -144,6 +148,20 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		return nil
 	}
 	return send(ctx, g.run, g.read, job)
+}
+
+// writesOver reports whether another image of the entry stays where this one would be stored: see keepUnknown.
+func (g *gatherer) writesOver(ctx context.Context, k manifest.Key, img workspace.Image) (bool, error) {
+	l, there := g.later[k]
+	if !there {
+		return false, nil
+	}
+	_, err := g.Workspace.ReadImage(ctx, k, workspace.Image{Format: l.Format, Bytes: l.Bytes, SHA256: img.SHA256})
+	_, other := errors.AsType[*workspace.Damaged](err)
+	if other {
+		return true, nil
+	}
+	return false, err
 }
 
 // compare holds an image against the digests that the manifest names; one that matches is enough.

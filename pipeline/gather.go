@@ -53,13 +53,17 @@ type gatherer struct {
 	terms        terms
 	known        hosts        // what the hosts sent
 	replacements replacements // images that may take the place of stored ones
-	keepTexts    bool         // keep the text of each reading that is replaced: see ReadAgain
+	later        map[manifest.Key]workspace.LooseImage
+	keepTexts    bool // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(removed state.RemovedPictures, keepTexts bool) *gatherer {
 	g := &gatherer{run: r, fetch: map[string]chan fetchJob{}, read: make(chan readJob, queueLength),
 		reader: reading.New(r.OCR, r.Policy), waiting: semaphore.NewWeighted(r.Policy.Images.MaxDecodedBytes() / 2),
-		keepTexts: keepTexts, known: hosts{byHost: map[string]*host{}}}
+		keepTexts: keepTexts, known: hosts{byHost: map[string]*host{}}, later: map[manifest.Key]workspace.LooseImage{}}
+	for _, l := range r.later {
+		g.later[l.Key] = l
+	}
 	g.terms = newTerms(r.Config, removed, nil)
 	if r.OCR != nil {
 		g.terms.reader = g.reader

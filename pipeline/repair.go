@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -109,7 +108,10 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	}
 	fetched, err := r.fetched(ctx, loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
-		r.keepUnknown(a, loaded)
+		r.keepUnknown(slices.DeleteFunc(slices.Clone(a.Loose), func(l workspace.LooseImage) bool {
+			_, candidate := loaded[l.Key]
+			return !candidate
+		}))
 		return nil
 	}
 	if err != nil {
@@ -146,12 +148,11 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
 // from one that was erased. It stops no removal: the end of the job says that the log is damaged.
-func (r *run) keepUnknown(a *workspace.Astray, loaded map[manifest.Key]bool) {
-	for _, l := range a.Loose {
-		if _, candidate := loaded[l.Key]; candidate {
-			r.later = append(r.later, l)
-		}
+func (r *run) keepUnknown(loose []workspace.LooseImage) {
+	if len(loose) == 0 {
+		return
 	}
+	r.later = append(r.later, loose...)
 	r.Log.Warn("images without a row stay where they are: the audit log, which says what they are, is damaged",
 		"images", len(r.later))
 }
@@ -171,10 +172,10 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 
 // findUnknown finds images of which neither a row nor the file is there, as where state.db was lost or is an older one
 // and the file is lost, too: rows of the dataset that have what the log says was fetched last. It adds them to those
-// that are missing.
+// that are missing. While the log is damaged they get their files, and no more: see keepUnknown.
 func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifest.Key]auditlog.Event, error) {
 	unsure, err := r.Workspace.ExportUnsure(ctx)
-	if err != nil || !unsure {
+	if err != nil || !unsure && !r.Workspace.LogDamaged() {
 		return nil, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
@@ -185,17 +186,19 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	if err != nil || len(unknown.loaded) == 0 {
 		return nil, err
 	}
-	fetched, err := r.fetched(ctx, unknown.loaded)
-	if errors.As(err, new(*auditlog.Broken)) {
-		return nil, nil // the end of the job says that the log is damaged
-	}
-	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
-		return unknown.trouble[k].After(e.Time)
-	})
 	missing := map[manifest.Key]bool{}
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
+	fetched, err := r.fetched(ctx, unknown.loaded)
+	if errors.As(err, new(*auditlog.Broken)) {
+		_, loose, err := r.unpackUnknown(ctx, unknown.perhaps(missing))
+		r.keepUnknown(loose)
+		return nil, err
+	}
+	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
+		return unknown.trouble[k].At.After(e.Time)
+	})
 	byName := func(k, l manifest.Key) int { return cmp.Compare(k.String(), l.String()) }
 	for _, k := range slices.SortedFunc(maps.Keys(fetched), byName) {
 		if !missing[k] {
@@ -206,11 +209,23 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	return fetched, err
 }
 
-// unknownImages are entries without an image file, as fetched wants them, and when state.db noted trouble of them,
+// unknownImages are entries without an image file, as fetched wants them, and the trouble that state.db noted of them,
 // which can be later than a log that is older.
 type unknownImages struct {
 	loaded  map[manifest.Key]bool
-	trouble map[manifest.Key]time.Time
+	trouble map[manifest.Key]workspace.Trouble
+}
+
+// perhaps are those whose image may have been fetched, as far as the manifest and state.db tell: not what was removed,
+// nor what left with its entry. missing are images whose digest state.db has.
+func (u unknownImages) perhaps(missing map[manifest.Key]bool) map[manifest.Key]auditlog.Event {
+	images := map[manifest.Key]auditlog.Event{}
+	for k, loaded := range u.loaded {
+		if loaded && !missing[k] && !slices.Contains(policy.ImageRemovals(), u.trouble[k].Reason) {
+			images[k] = auditlog.Event{}
+		}
+	}
+	return images
 }
 
 // unknownRows are the rows of the dataset's files without an image file. Those of posts that are gone are not among
@@ -230,7 +245,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]time.Time{}}
+	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]workspace.Trouble{}}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return u, err
@@ -240,7 +255,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
 			u.loaded[rec.Key] = true
 			if t := rec.Trouble; t != nil && rec.Image == nil {
-				u.trouble[rec.Key] = t.At
+				u.trouble[rec.Key] = *t
 			}
 		}
 		delete(rows, row)
@@ -254,7 +269,7 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 }
 
 // unpackUnknown writes the files of these images again from the dataset: of those that have their row, and the others
-// for restoreLoose to take back.
+// for restoreLoose to take back, or to stay. Where no digest is known, any image of the entry is the one.
 func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditlog.Event) (put map[manifest.Key]bool,
 	back []workspace.LooseImage, err error) {
 	put = map[manifest.Key]bool{}
@@ -272,7 +287,7 @@ func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditl
 	var failed error
 	for _, f := range files {
 		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
-			if state.SHA256(body) != fetched[k].SHA256 {
+			if is := fetched[k].SHA256; is != "" && is != state.SHA256(body) {
 				return nil
 			}
 			info, fault := picture.Inspect(body, policy.WidestImages().Limits())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/dataset"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -449,5 +451,103 @@ func TestLostImageOfALostState(t *testing.T) {
 				testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))
 			})
 		}
+	}
+}
+
+// flipLog damages the log of a workspace, or makes it whole again.
+func (w *world) flipLog() {
+	name := filepath.Join(w.dir, "ws", "audit", "records.jsonl")
+	body, err := os.ReadFile(name)
+	testkit.OK(w, err)
+	body[len(body)/3] ^= 1
+	testkit.OK(w, os.WriteFile(name, body, 0o600))
+}
+
+// TestDamagedLogKeepsTheLastCopy: while the log is damaged an image that has neither a file nor a row, and is a row of
+// the dataset, stops no removal, and stays unless it is one of those, whatever its host sends now. Once the log is whole
+// again it is taken back.
+func TestDamagedLogKeepsTheLastCopy(t *testing.T) {
+	older := newWorld(t, append(numbered(11), "g*2")...).do("serve 404 p03 p04 g/1; run").ok()
+	ran := older.copied(t).do("serve 3 p03; serve 4 p04; serve 12 g/1; run retry=http_404").ok()
+	images := func(rows map[string]dataset.Row) map[string]string {
+		digests := map[string]string{}
+		for id, row := range rows {
+			digests[id] = state.SHA256(row.Image)
+		}
+		return digests
+	}
+	want := images(ran.inspect().rows)
+	for _, c := range []struct {
+		older bool
+		jobs  string
+		gone  string
+	}{
+		{false, "run", ""},
+		{false, "serve 50 p03 p05; run", ""},
+		{false, "serve 404 p03; serve html p05; run", ""},
+		{false, "post deleted p03; run", "p03"},
+		{false, "serve 50 p03; post deleted p03; run", "p03"},
+		{true, "run", ""},
+		{true, "serve 50 p03 p04; run retry=http_404; run retry=http_404", ""},
+		{true, "recheck", ""},
+		{true, "recheck; run; run", ""},
+		{true, "purge offline", ""},
+		{true, "purge offline id=p05", "p05"},
+		{true, "purge offline id=p03", "p03"},
+		{true, "post deleted p05; recheck", "p05"},
+		{true, "post deleted p03; recheck", "p03"},
+		{true, "recheck; post deleted p03; recheck", "p03"},
+		{true, "image left g/1; recheck", "g/1"},
+		{true, "recheck; image left g/1; recheck", "g/1"},
+	} {
+		for _, file := range []bool{false, true} {
+			w := ran.copied(t).do("serve 404 p03 p04 g/1")
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+			if c.older {
+				w.putBack(older, "state.db")
+			}
+			if !file {
+				w.lose("LOSE images/p0/p03.png")
+				w.lose("LOSE images/g/g-1.png")
+			}
+			w.flipLog()
+			w.do(c.jobs)
+			what := fmt.Sprintf("state.db is older: %t, the files are there: %t, %s", c.older, file, c.jobs)
+			if !isError[*auditlog.Broken](w.err) {
+				t.Errorf("%s: %v", what, w.err)
+			}
+			if c.gone != "" {
+				_, row := w.inspect().rows[c.gone]
+				testkit.Same(t, "the removed one is there, "+what, []bool{false, false},
+					[]bool{row, w.hasFile(strings.ReplaceAll(c.gone, "/", "-"))})
+			}
+			w.putBack(ran, "audit")
+			w.do("run; run").ok()
+			left := maps.Clone(want)
+			delete(left, c.gone)
+			testkit.Same(t, "rows, "+what, left, images(w.checkSound().rows))
+		}
+	}
+}
+
+// TestDamagedLogBringsNothingBack: while the log is damaged a removal takes place, and images stay erased whose entries
+// left the manifest in a run that was killed before the dataset was written.
+func TestDamagedLogBringsNothingBack(t *testing.T) {
+	erased := 0
+	for n := 18; n < 40; n += 2 {
+		w := newWorld(t, numbered(14)...).do("run; manifest 8").ok()
+		w.do(fmt.Sprintf("run confirm die=%d", n))
+		if len(w.imagesOf()) == 8 && len(w.inspect().rows) == 14 {
+			erased++
+		}
+		before := len(w.imagesOf())
+		w.flipLog()
+		w.do("post deleted p03; recheck")
+		testkit.Same(t, "images after a recheck", before-1, len(w.imagesOf()))
+		w.do("recheck confirm")
+		testkit.Same(t, "images after a recheck with confirmation", before-1, len(w.imagesOf()))
+	}
+	if erased == 0 {
+		t.Error("no run was killed after it erased images and before it wrote the dataset")
 	}
 }

@@ -447,6 +447,7 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 		r, err = w.compareWithBroken(ctx, head, log, err)
 	}
 	if errors.As(err, new(*auditlog.Broken)) {
+		w.damaged = true
 		return nil // left to publish, so that removals do not wait for it
 	}
 	if err == nil && r.what == "" && w.unlike {
@@ -673,6 +674,10 @@ func (w *Workspace) ExportUnsure(ctx context.Context) (bool, error) {
 	unsure, err := w.Meta(ctx, metaUnsure)
 	return unsure != "", err
 }
+
+// LogDamaged reports whether the log was damaged when the workspace was opened: it could not tell whether state.db is an
+// older one.
+func (w *Workspace) LogDamaged() bool { return w.damaged }
 
 // ExportSure notes that the last export of the log is that of the dataset.
 func (w *Workspace) ExportSure(ctx context.Context) error { return w.SetMeta(ctx, metaUnsure, "") }

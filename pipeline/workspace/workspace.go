@@ -102,6 +102,7 @@ type Workspace struct {
 	like    bool     // state.db was as the seal has it when this writer opened it
 	unlike  bool     // it was not; without a seal neither is known
 	apart   bool     // log and state.db are of two times, and stay so: Options.Apart
+	damaged bool     // the log was, when this writer compared it with state.db
 
 	// unfinished is set when a change of the disk failed half-way: the workspace must not be sealed before a Sweep
 	// has repaired it.
