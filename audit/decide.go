@@ -70,6 +70,8 @@ func (p place) spot() spot {
 			"rehydrate export --adopt DIR --note WHO, then " + doPurge}
 	case table != nil && table.parquet:
 		return spot{where, "delete the file, or write it again without this row (the first is row 1)"}
+	case table != nil && table.json:
+		return spot{where, "delete what is of this post there, and nothing else: other posts can be in the same row"}
 	case table != nil:
 		return spot{where, "delete the row"}
 	case where != p.src.where && isImageName.MatchString(path.Ext(where)):

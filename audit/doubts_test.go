@@ -91,7 +91,7 @@ func TestWhatStandsInRowsOfMany(t *testing.T) {
 		{"a host's picture in place of two", map[string][]byte{goneUnseen + ".png": icon, live2 + ".png": icon},
 			[]string{live2 + ".png: " + both(goneUnseen, live2)}, []string{live2 + ".png: " + both(goneUnseen, live2)}},
 		{"nobody else's", map[string][]byte{"a.jsonl": lines(row{goneUnseen, uri(picture), ""}),
-			"b.jsonl": lines(row{"", uri(picture), ""}), "photo.png": picture},
+			"b.jsonl": lines(row{"", uri(picture), ""}, row{}), "photo.png": picture},
 			[]string{"b.jsonl: image " + goneUnseen + " its image, byte for byte",
 				"photo.png: image " + goneUnseen + " its image, byte for byte"},
 			[]string{"b.jsonl: image " + goneUnseen + " its image, byte for byte",

@@ -73,6 +73,7 @@ func (w walker) image(p place, all *io.SectionReader) error {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
 			part.label = len(b) < minEncoded || ofCameras(b) // too short for a text, as the header of every JFIF is
+			part.again = part.label                          // a camera's picture of the picture
 			inner.scan(part, section(b))
 		}
 	})

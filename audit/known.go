@@ -437,9 +437,8 @@ func (a *audit) decideImage(s *sighting) {
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
-	// What stands in a footer stands in a row as well, which says whose it is. A workspace had no other images than those
-	// that it knows.
-	case s.label || a.Workspace != nil || s.side <= iconSide || a.report.Known.Digests == a.report.Known.MustGo:
+	// A workspace had no other images than those that it knows.
+	case s.again || a.Workspace != nil || s.side <= iconSide || a.report.Known.Digests == a.report.Known.MustGo:
 	// Whose name, row or looks an image has may keep it, so the image of another post under it is not seen.
 	case mine != nil || a.looksLikeOneThatStays(s):
 		a.report.Known.Unproved++

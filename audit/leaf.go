@@ -67,6 +67,7 @@ type place struct {
 	col   *column
 	part  string
 	label bool   // it names things, and counts not as a text of unknown origin
+	again bool   // what stands there stands in a row or member as well, which says whose it is
 	list  bool   // all in it is a list that may name posts that are gone
 	own   string // the entry that the name of a file or member claims; empty where the name may be any number or word
 	kin   FindingKind
@@ -75,9 +76,10 @@ type place struct {
 func (p place) String() string {
 	s := p.path
 	if p.table != nil {
-		if p.row < 0 {
+		switch {
+		case p.row < 0:
 			s += " > " + ofNoRow
-		} else {
+		case !p.table.whole(p.row):
 			s += rowMark + strconv.FormatInt(p.table.shown(p.row)+1, 10)
 		}
 		if p.col != nil && p.col.name != "" {

@@ -102,6 +102,18 @@ func (t *table) shown(row int64) int64 {
 	return t.number(row)
 }
 
+// whole reports whether a row is the only value of a JSON, or in it without a list: it has no number of its own, and can
+// have all posts of the file.
+func (t *table) whole(row int64) bool {
+	if !t.json || t.values > 1 {
+		return false
+	}
+	for row > 0 && t.recordsOf(row).number < 0 {
+		row, _ = t.around(row)
+	}
+	return row == 0
+}
+
 // manyLetters is the length of a text that can be an image.
 const manyLetters = 256
 

@@ -174,12 +174,14 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 	}
 	w.words(p.in("names of columns"), strings.Join(names, "\n"))
 	w.finish(t)
+	noted := p
+	noted.again = true // of a column they have the least value and the greatest one
 	for note, err := range file.Notes() {
 		if err := cmp.Or(err, w.ctx.Err(), w.charge(costOf(note))); err != nil {
 			w.lost(p, err)
 			break
 		}
-		w.words(p, note)
+		w.words(noted, note)
 	}
 	if p.part == "" {
 		p.src.file.Rows = int(t.rows)
@@ -323,7 +325,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
 		w.json(p, again) == nil:
-		p.label = true // it was looked at, but what a program writes as a list of lines is whole only in the file
+		p.label, p.again = true, true // it was looked at, but what a program writes as a list of lines is whole only in the file
 	case !p.lists() && p.table == nil &&
 		w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
 		if noUTF8(head) > int64(len(head)/3) {
@@ -332,7 +334,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		if !mayBePacked(all) {
 			return nil
 		}
-		p.label = true // what lies over lines is whole only in the file, whatever separates them
+		p.label, p.again = true, true // what lies over lines is whole only in the file, whatever separates them
 	}
 	if p.table != nil && all.Size() > searchBlock {
 		w.lost(p, w.printed(p, all))

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/base64"
 	"fmt"
 	"image/color"
 	"os"
@@ -49,6 +50,7 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 	template.Set(3, 3, color.White) // other pixels, the same looks
 	other := drawn(5)
 	digests := map[string][]byte{gonePNG: encodePNG(removed), live1: encodePNG(template), live2: encodePNG(other)}
+	nobodys := base64.StdEncoding.EncodeToString(encodePNG(drawn(9)))
 	for _, tt := range []struct {
 		name  string
 		file  string
@@ -69,6 +71,18 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 		{"a picture of nobody's, one of a gallery is not known", "me.png", encodePNG(drawn(9)), gonePNG + "/1", Undecided,
 			"no digest of 1 of the 2 removed posts"},
 		{"a copy of one that stays, not all are known", "a.jpg", encodeJPEG(other, 75), goneJPEG, Pass, "1 image"},
+		{"one in the first line of a table, not all are known", "a.csv", []byte(nobodys + ",99\n" + nobodys + "," + live1),
+			goneJPEG, Undecided, "no digest of 1 of the 2 removed posts"},
+		{"one above a table, not all are known", "a.csv", []byte("# " + nobodys + "\nimage,id\n" + nobodys + "," + live1),
+			goneJPEG, Undecided, "no digest of 1 of the 2 removed posts"},
+		{"one that names a column, not all are known", "a.db", sqliteOf(t, fmt.Sprintf(
+			"CREATE TABLE t (id TEXT, %q TEXT); INSERT INTO t VALUES ('%s', '')", nobodys, live1)),
+			goneJPEG, Undecided, "no digest of 1 of the 2 removed posts"},
+		{"one that names a table, not all are known", "a.db", sqliteOf(t, fmt.Sprintf(
+			"CREATE TABLE %q (id TEXT); INSERT INTO %[1]q VALUES ('%s')", nobodys, live1)),
+			goneJPEG, Undecided, "no digest of 1 of the 2 removed posts"},
+		{"one in the row of another, not all are known", "a.csv", []byte("image,id\n" + nobodys + "," + live1),
+			goneJPEG, Pass, "1 image"},
 		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), goneJPEG, Pass, "1 image"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

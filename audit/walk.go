@@ -669,7 +669,7 @@ func smallIcon(all *io.SectionReader) bool {
 
 // raw searches the bytes of a container as they are: what its reader passes over is found only there.
 func (w walker) raw(p place, all *io.SectionReader) {
-	p.label = true
+	p.label, p.again = true, true
 	w.lost(p, w.bytes(p, all))
 }
 
