@@ -82,6 +82,10 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 		return err
 	}
 	g := r.newGatherer(removed, keepTexts)
+	g.terms.suspected, err = state.Suspected(ctx, r.Workspace, r.Policy)
+	if err != nil {
+		return err
+	}
 	cutOff, err := state.ReadNote[state.UnjudgedNote](ctx, r.Workspace)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type terms struct {
 	retry   []string
 	removed state.RemovedPictures
 	reader  *reading.Reader // nil where the job reads no image
+	// suspected are the entries whose stored image stands for a missing one.
+	suspected map[manifest.Key]bool
 }
 
 // newTerms are those of a job that reads by reader, nil where it reads nothing.
@@ -78,17 +80,13 @@ func next(t terms, rec workspace.Record, a answer) step {
 	if rec.Image != nil && rec.Image.Source == source {
 		s := t.stay(rec, source, nil)
 		s.same = true
-		// Unless somebody wants to know whether the labelled one lies there now, or another one than what many got.
-		f := t.compare(rec.Entry, *rec.Image)
-		if f == nil && state.IsSuspected(rec) {
-			f = &policy.Fault{Outcome: manifest.Placeholder, Reason: state.ReasonSuspected}
-		}
-		s.fetch = f != nil && (slices.Contains(t.retry, string(f.Outcome)) || slices.Contains(t.retry, string(f.Reason)))
+		s.fetch = t.wantsAnother(rec)
 		return s
 	}
 	last := rec.Trouble
 	// A final answer stays final while nothing that led to it has changed.
-	if last != nil && last.Source == t.attempt(rec.Entry, source, last.Reason) && !t.again(*last) {
+	if last != nil && last.Source == t.attempt(rec.Entry, source, last.Reason) && !t.again(*last) &&
+		!t.wantsAnother(rec) {
 		if rec.Image == nil {
 			return done(last.Outcome, last.Reason)
 		}
@@ -103,6 +101,19 @@ func next(t terms, rec workspace.Record, a answer) step {
 		s.before = last.Reason
 	}
 	return s
+}
+
+// wantsAnother reports whether somebody wants to know whether the labelled image can be had now, in place of one that is
+// another, or that many got.
+func (t terms) wantsAnother(rec workspace.Record) bool {
+	if rec.Image == nil {
+		return false
+	}
+	f := t.compare(rec.Entry, *rec.Image)
+	if f == nil && t.suspected[rec.Key] {
+		f = &policy.Fault{Outcome: manifest.Placeholder, Reason: state.ReasonSuspected}
+	}
+	return f != nil && (slices.Contains(t.retry, string(f.Outcome)) || slices.Contains(t.retry, string(f.Reason)))
 }
 
 // staysAway reports whether the image of an entry was removed from its live post. It stays away, as posts do, until

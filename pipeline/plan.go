@@ -116,6 +116,10 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	}
 	p.Images = 0
 	t := newTerms(r.Config, removed, nil)
+	t.suspected, err = state.Suspected(ctx, r.Workspace, r.Policy)
+	if err != nil {
+		return err
+	}
 	if r.OCR != nil {
 		t.reader = reading.New(r.OCR, r.Policy)
 	}

@@ -88,7 +88,7 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		return nil, err
 	}
 	img, t := stored.Image, stored.Trouble
-	stays := img != nil && (t == nil || t.Beside != workspace.Out) && !state.IsSuspected(stored)
+	stays := img != nil && (t == nil || t.Beside != workspace.Out) && !g.terms.suspected[o.Key]
 	if !stays && state.Proven(o.job.entry, o.Image) {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		why = "the stored one stays"
 	case shared || others || times > 1:
 		why = "other entries have the same one"
-	case o.Redirected || max(o.Width, o.Height) < state.SmallSide && !state.IsSuspected(stored):
+	case o.Redirected || max(o.Width, o.Height) < state.SmallSide && !g.terms.suspected[o.Key]:
 		why = "it may be a picture for what is missing"
 	default:
 		return nil, nil

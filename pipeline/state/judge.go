@@ -130,13 +130,28 @@ func (j Judge) Later(ctx context.Context, ws *workspace.Workspace, now time.Time
 }
 
 func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {
-	// Found again each time: a raised threshold brings rows back without a download.
-	if n := j.Policy.Images.SuspectAfter; n > 0 {
-		var shared []workspace.Record
-		shared, err = ws.SharedImages(ctx, n)
-		j.shared = unproven(shared)
-	}
+	j.shared, err = findUnproven(ctx, ws, j.Policy)
 	return err
+}
+
+// findUnproven finds them again each time: a raised threshold brings rows back without a download.
+func findUnproven(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
+	n := p.Images.SuspectAfter
+	if n == 0 {
+		return nil, nil
+	}
+	shared, err := ws.SharedImages(ctx, n)
+	return unproven(shared), err
+}
+
+// Suspected returns the entries whose stored image the last job took for one that stands for a missing one, and that
+// the policy takes for it, too.
+func Suspected(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
+	some, err := ws.HasResult(ctx, ReasonSuspected)
+	if err != nil || !some {
+		return nil, err
+	}
+	return findUnproven(ctx, ws, p)
 }
 
 // SmallSide bounds the sides of a picture, in pixels, that stands in for others: no meme is as small.
@@ -373,8 +388,6 @@ type Draft struct {
 	rows    []rowFacts
 	near    []dedupe.Item
 	most    int // how many images have the same bytes, at most
-
-	suspected bool // an image was suspected to stand for a missing one
 }
 
 // DraftAll reads what was read of all entries. A reading that is stored meanwhile may be missing.
@@ -395,7 +408,6 @@ func DraftAll(ctx context.Context, ws *workspace.Workspace, f *language.Filter, 
 			images[rec.Image.OriginalSHA256]++
 			d.most = max(d.most, images[rec.Image.OriginalSHA256])
 		}
-		d.suspected = d.suspected || IsSuspected(rec)
 		res, row, item := manifest.Result{Key: rec.Key, Split: rec.Split}, rowFacts{}, dedupe.Item{}
 		if rec.Image != nil && rec.Reading != nil && rec.Reading.Failed == nil {
 			if err := row.read(rec, p); err != nil {
@@ -424,13 +436,16 @@ type nearItems struct {
 // Decide gives every entry its outcome. It uses up the draft, which has all readings of the workspace.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft) (*Decisions, error) {
 	// Else SQLite would sort all digests in vain, in 100 bytes of each.
-	if draft.most >= j.Policy.Images.SuspectAfter || draft.suspected {
+	replaced, err := ws.HasReplaced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if draft.most >= j.Policy.Images.SuspectAfter || replaced {
 		if err := j.findShared(ctx, ws); err != nil {
 			return nil, err
 		}
 	}
 	d := &Decisions{Results: draft.results, rows: draft.rows}
-	var err error
 	d.Gone, err = MustLeaveDataset(ctx, ws, j.Tombstones, j.Policy)
 	if err != nil {
 		return nil, err

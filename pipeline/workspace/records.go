@@ -407,20 +407,43 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
+// replaced selects images in whose place others are stored. Where many got a picture in place of theirs, and most have
+// theirs by now, the others still have it.
+func (w *Workspace) replaced(ctx context.Context) (string, error) {
+	earlier, err := w.hasErased(ctx)
+	if err != nil || earlier { // it knows of none
+		return "(SELECT id, image, original_sha256 FROM image WHERE FALSE)", err
+	}
+	return `(SELECT f.id, f.image, f.original_sha256 FROM former_image f JOIN image USING (id, image)
+		WHERE NOT f.erased AND f.original_sha256 <> image.original_sha256)`, nil
+}
+
+// HasReplaced reports whether an image took the place of another one.
+func (w *Workspace) HasReplaced(ctx context.Context) (has bool, err error) {
+	defer wrap(&err, "read replaced images")
+	replaced, err := w.replaced(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS "+replaced).Scan(&has)
+	return has, err
+}
+
+// HasResult reports whether an entry has this reason by the last job.
+func (w *Workspace) HasResult(ctx context.Context, reason manifest.Reason) (has bool, err error) {
+	defer wrap(&err, "read outcomes")
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM result WHERE reason = ?)", reason).Scan(&has)
+	return has, err
+}
+
 // SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live
 // posts, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
 // picture for "not here". Those count as well whose image another one replaced since.
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
 	defer wrap(&err, "read shared images")
-	earlier, err := w.hasErased(ctx)
+	replaced, err := w.replaced(ctx)
 	if err != nil {
 		return nil, err
-	}
-	// Where many got a picture in place of theirs, and most have theirs by now, the others still have it.
-	replaced := `(SELECT f.id, f.image, f.original_sha256 FROM former_image f JOIN image USING (id, image)
-		WHERE NOT f.erased AND f.original_sha256 <> image.original_sha256)`
-	if earlier { // it knows of none
-		replaced = "(SELECT id, image, original_sha256 FROM image WHERE FALSE)"
 	}
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
 	// each digest, and if a limit keeps the rest of it out.

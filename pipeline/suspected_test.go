@@ -1,0 +1,45 @@
+package pipeline
+
+import "testing"
+
+// TestSuspectedStandIns: what many got in place of their image is no row as long as the policy says so, however many
+// have theirs by now, and whatever its post was meanwhile. Another image takes its place, and no place of one that the
+// policy takes; who asks for it again need not know where it lies now.
+func TestSuspectedStandIns(t *testing.T) {
+	const suspected = "placeholder/suspected_placeholder"
+	for _, c := range []struct {
+		jobs       string
+		after      int // of the policy, from those jobs on
+		then       string
+		first, row string // the outcomes of p00, and of p04 whose host sends what it sent
+	}{
+		{"", 4, "run", suspected, suspected},
+		{"", 4, "serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", "kept/", suspected},
+		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", 4,
+			"post quarantined p04; run; post live p04; run", "kept/", suspected},
+		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", 4,
+			"post absent p04; run; post live p04; run", "kept/", suspected},
+		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", 50, "run", "kept/", "kept/"},
+		{"move 404 p00; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
+		{"move small:71 p00 p01; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
+		{"", 50, "run; move 90 p00; run", "kept/", "duplicate/flat"},
+		{"", 50, "move 90 p00; run", "kept/", "duplicate/flat"},
+	} {
+		w := newWorld(t, numbered(20)...).do("serve small:70 p00 p01 p02 p03 p04; run").ok()
+		if c.jobs != "" {
+			w.do(c.jobs).ok()
+		}
+		stored := imageOf(w, "p00")
+		w.policy.Images.SuspectAfter = c.after
+		s := w.do(c.then).ok().inspect()
+		if s.outcome("p00") != c.first || s.outcome("p04") != c.row {
+			t.Errorf("%s; after %d; %s: p00 %s, p04 %s", c.jobs, c.after, c.then, s.outcome("p00"), s.outcome("p04"))
+		}
+		if c.after > 4 && c.jobs == "" && imageOf(w, "p00") != stored {
+			t.Errorf("after %d; %s: another image took the place of the stored one", c.after, c.then)
+		}
+	}
+}
+
+// imageOf is the digest of the stored image of an entry.
+func imageOf(w *world, row string) string { return w.inspect().records[row].Image.OriginalSHA256 }
