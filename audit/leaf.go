@@ -177,6 +177,7 @@ type column struct {
 	number  int32                 // of the table's columns, from 1
 	ids     bool                  // its name says that it holds post ids
 	asked   bool                  // the auditor says so
+	ours    bool                  // it is of the workspace, or of a copy
 	phash   bool                  // its name, or the auditor, says that it holds perceptual hashes
 	numbers bool                  // it has whole numbers
 	foreign int                   // values that can be ids of posts of which nothing is known
@@ -297,7 +298,7 @@ func (t *table) column(name string) *column {
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
-		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID),
+		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID), ours: t.src.ofRelease(),
 			phash: asked(says.PHash) || last == "phash"}
 		t.hasID, t.hasPHash = t.hasID || c.asked, t.hasPHash || asked(says.PHash)
 		c.place = slices.Contains(manifest.FieldImage.Names(), last)
@@ -317,11 +318,11 @@ var usualNames = []string{"", "annotations", "answers", "bytes", "caption", "cap
 	"posts", "result", "results", "row", "rows", "src", "submission", "submissions", "test", "text", "texts", "title",
 	"train", "url", "urls", "validation", "value", "values"}
 
-// shown is the name of the column as a report has it, which is handed on. A map in JSON can have names of people, texts
-// or addresses as its keys, so that an unusual one is a *. Of another table, what is hardly a name has its number
-// instead: where it has no header, it can be an image, a caption or an address.
+// shown is the name of the column as a report has it, which is handed on. It can be the name of a person, such as one
+// who labelled, and where a table has no header a text, an image or an address. So a column of which the name is unusual
+// has its number instead, and a key in JSON is a *.
 func (c *column) shown() string {
-	if c.asked {
+	if c.asked || c.ours && isOneWord.MatchString(c.name) {
 		return c.name
 	}
 	parts := strings.Split(c.name, ".")
@@ -329,16 +330,21 @@ func (c *column) shown() string {
 		word := strings.TrimRight(part, "[]{}")
 		folded := manifest.FoldColumn(word)
 		switch {
-		case namesIDs(folded) || namesIDs(strings.ReplaceAll(folded, "ids", "id")) || slices.Contains(usualNames, folded),
-			slices.Contains(manifest.FieldImage.Names(), folded), slices.Contains(manifest.FieldPHash.Names(), folded),
-			slices.Contains(manifest.FieldSHA256.Names(), folded):
+		case isUsual(folded) && (c.apart || len(parts) <= 4):
 		case c.apart:
 			parts[i] = "*" + part[len(word):]
-		case len(part) > 60 || len(parts) > 4 || !isOneWord.MatchString(part):
+		default:
 			return strconv.Itoa(int(c.number))
 		}
 	}
 	return strings.Join(parts, ".")
+}
+
+// isUsual reports whether a folded name is one that columns have wherever posts and their images are listed.
+func isUsual(folded string) bool {
+	return namesIDs(folded) || namesIDs(strings.ReplaceAll(folded, "ids", "id")) || slices.Contains(usualNames, folded) ||
+		slices.Contains(manifest.FieldImage.Names(), folded) || slices.Contains(manifest.FieldPHash.Names(), folded) ||
+		slices.Contains(manifest.FieldSHA256.Names(), folded)
 }
 
 // unused returns the row of a value that no row has.

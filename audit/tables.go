@@ -249,7 +249,7 @@ var naming = []string{"meta", "entry", "post", "tombstone", "former_image", "era
 
 func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, nth int, lists bool) error {
 	name := from.Name
-	if !isOneWord.MatchString(name) { // as of columns: it can be an address, a text or an image
+	if !isUsual(manifest.FoldColumn(name)) && !(p.src.ofRelease() && isOneWord.MatchString(name)) { // as of columns
 		name = strconv.Itoa(nth)
 	}
 	t := newTable(p.in("table " + name))
