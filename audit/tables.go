@@ -440,25 +440,55 @@ func outlines(in io.ByteReader, enough int, whole bool) (records []string) {
 
 const separators = ",\t;|"
 
+// isDataAddress finds the beginning of an image as an address has it, in which nothing separates columns.
+var isDataAddress = regexp.MustCompile(`data:[a-z]+/[a-z0-9.+-]+;base64,`)
+
 // separatorOf returns what separates the columns of a text with these first records, in a file of a name that ends so:
 // what the first record has and no later one has less of. A file that is a table by its name may have titles above it.
 func separatorOf(ext string, records []string) rune {
-	records = slices.DeleteFunc(records, func(l string) bool { return strings.TrimSpace(l) == "" })
-	if slices.Contains([]string{".csv", ".tsv", ".tab"}, strings.ToLower(ext)) {
-		if len(records) > 0 && !strings.ContainsAny(records[0], separators+" ") {
-			return ',' // of one column
-		}
-		records = slices.DeleteFunc(records, func(l string) bool { return !strings.ContainsAny(l, separators) })
+	ext = strings.ToLower(ext)
+	isTable := slices.Contains([]string{".csv", ".tsv", ".tab"}, ext)
+	lines := make([]string, len(records))
+	for i, l := range records {
+		lines[i] = isDataAddress.ReplaceAllString(l, "")
 	}
-	for _, comma := range separators {
-		count := func(l string) int { return strings.Count(l, string(comma)) }
-		if len(records) > 1 && count(records[0]) > 0 &&
-			!slices.ContainsFunc(records, func(l string) bool { return count(l) < count(records[0]) }) {
-			return comma
+	first := slices.IndexFunc(lines, func(l string) bool { return !isBlank(l) })
+	if isTable && ext != ".tsv" && first >= 0 && !strings.ContainsAny(lines[first], separators+" ") {
+		return ',' // of one column
+	}
+	if isTable {
+		lines = slices.DeleteFunc(lines, func(l string) bool { return !strings.ContainsAny(l, separators) })
+	}
+	for _, titles := range []bool{false, isTable} {
+		for _, comma := range separators {
+			if separates(comma, lines, titles) {
+				return comma
+			}
 		}
 	}
 	return 0
 }
+
+// separates reports whether a sign separates the columns of all lines, or if there are titles, of all from the first
+// one on that has it.
+func separates(comma rune, lines []string, titles bool) bool {
+	count := func(l string) int { return strings.Count(l, string(comma)) }
+	most := 0
+	for _, l := range lines {
+		most = max(most, count(l))
+	}
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+		allQuoted := comma == '\t' && count(l) == most // and nothing but tabs between
+		return isBlank(l) && !allQuoted
+	})
+	if titles {
+		lines = lines[max(0, slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })):]
+	}
+	return len(lines) > 1 && count(lines[0]) > 0 &&
+		!slices.ContainsFunc(lines, func(l string) bool { return count(l) < count(lines[0]) })
+}
+
+func isBlank(l string) bool { return strings.TrimSpace(l) == "" }
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
 func (w walker) csv(p place, r io.Reader, comma rune) error {

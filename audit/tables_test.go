@@ -60,3 +60,36 @@ func TestIDColumns(t *testing.T) {
 		testkit.Same(t, name, true, byName(name))
 	}
 }
+
+// TestSeparatorOf: also where quotes hide all but the separators.
+func TestSeparatorOf(t *testing.T) {
+	for _, c := range []struct {
+		ext, text string
+		want      rune
+	}{
+		{".csv", "id,text\na,b\n", ','},
+		{".csv", "id\na\n", ','},
+		{".csv", "Posts of 2026, all\nid;text\na;b\n", ';'},
+		{".csv", "id;text\na;b, c\nd;e, f\n", ';'},
+		{".csv", "id;image\na;data:image/png;base64,AAAA\nb;data:image/png;base64,BBBB\n", ';'},
+		{".csv", "data:image/jpeg;base64,AAAA|a\ndata:image/jpeg;base64,BBBB|b\n", '|'},
+		{".txt", "data:image/svg+xml;base64,AAAA\ta\ndata:image/png;base64,BBBB\tb\n", '\t'},
+		{".csv", "data:image/jpeg;base64,AAAA,a\ndata:image/jpeg;base64,BBBB,b\n", ','},
+		{".txt", "id|text\na|b\n", '|'},
+		{".txt", "a text, no table\nand no other line\n", 0},
+		{".csv", "\"id\";\"text\"\n\"a\";\"b, c\"\n", ';'},
+		{".csv", "id,text\n \t \na,b\n\t\n", ','},
+		{".tsv", "id\ttext\na\tb\n", '\t'},
+		{".tsv", "\"id\"\t\"text\"\r\n\"a\"\t\"b, c\"\r\n", '\t'},
+		{".csv", "\"id\"\t\"text\"\n\"a\"\t\"b\"\n", '\t'},
+		{"", "\"id\"\t\"text\"\n\"a\"\t\"b\tc\"\n\t\n", '\t'},
+		{".txt", "id\ttext\n\"a\"\t\"b\"\n", '\t'},
+		{".txt", "\"id\"\t\"text\"\na\tb\n", '\t'},
+		{".tsv", "id\ttext\tn\n\t\n\"a\"\t\"b\"\t\"1\"\n\n", '\t'},
+		{".tsv", "Posts\n\"id\"\t\"text\"\n\"a\"\t\"b\"\n", '\t'},
+		{"", "\n\n", 0},
+	} {
+		got := separatorOf(c.ext, outlines(strings.NewReader(c.text), 64<<10, true))
+		testkit.Same(t, c.ext+" "+c.text, string(c.want), string(got))
+	}
+}
