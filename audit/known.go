@@ -561,10 +561,28 @@ func (a *audit) entryNamed(name string) string {
 	return key.String()
 }
 
-// claimedBy is entryNamed, but of a name that may be any number or word, outside of the workspace and its copies, it
-// returns "": the file then counts as one of no post.
+// isUnclear reports whether a name, by which a file is of an entry, has numbers that do not say which image of its post
+// it is, while some of these must be gone and others not: programs count images from 0 or from 1, and write 02 for
+// either.
+func (a *audit) isUnclear(name, entry string) bool {
+	e := a.postOf(entry)
+	if e == nil || e.MustGo || !slices.ContainsFunc(e.Images, func(i AuditedImage) bool { return i.MustGo }) {
+		return false
+	}
+	base := path.Base(name)
+	rest := base[strings.Index(strings.ToLower(base), string(e.ID))+len(e.ID):]
+	rest = strings.TrimSuffix(rest, path.Ext(rest))
+	_, isNumber := manifest.ParseImage(strings.TrimLeft(rest, "-_"))
+	return strings.ContainsAny(rest, "0123456789") && (!isNumber || len(rest) > 1 && strings.IndexAny(rest[1:], "-_") == 0)
+}
+
+// claimedBy is entryNamed, but of a name that may be any number or word, outside of the workspace and its copies, or
+// that does not say which image it is, it returns "": the file then counts as one of no post.
 func (a *audit) claimedBy(s *source, name string) string {
 	entry := a.entryNamed(name)
+	if a.isUnclear(name, entry) {
+		return ""
+	}
 	if e := a.evidenceOn(entry); e != nil && e.MustGo && !telling(e.ID) && !s.ofRelease() {
 		return ""
 	}

@@ -378,14 +378,14 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
 			key, _ = manifest.ParseKey(name)
-			named = true
+			named = !w.isUnclear(text, name)
 		}
 	}
 	if number || asWhole.MatchString(text) {
 		c.whole++
 	}
 	if c.place && !c.apart {
-		if n, ok := manifest.ParseImage(text); ok && (n > 0 || c.in.list > 0) {
+		if n, ok := placeIn(text); ok && (n > 0 || c.in.list > 0) {
 			c.places = append(c.places, imageAt{row,
 				apartPlace{image: int32(n), bare: strings.HasSuffix(c.name, "[]"), element: c.in}})
 		}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -246,6 +247,23 @@ func (t *table) eachNamed(w walker, see func(c *column, of postOfRow, image int3
 	return nil
 }
 
+// strange notes that the record which is being read has the id of a post that is not known, or had one.
+func (w walker) strange(t *table) error {
+	t.noted++
+	t.strangers = append(t.strangers, t.row)
+	return w.charge(valueCost)
+}
+
+// listed reports whether the record that is being read is an element of a list in another record. Where it has no id,
+// but a place for one, as after somebody blanked it, the id of that other record is not its own.
+func (t *table) listed() bool {
+	around, part := t.around(t.row)
+	return around >= 0 && !part
+}
+
+// isMarked finds a name as Reddit gives it to posts.
+var isMarked = regexp.MustCompile(`^(?i:t3_)[0-9A-Za-z]{1,13}$`)
+
 // scanMember is scanValue for a value of JSON, of which ids and places are noted until their object ends.
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
@@ -255,10 +273,10 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 		t.noted++
 		t.lends = append(t.lends, lending{column: c, hit: int32(n), row: t.row})
 	}
-	if c.ids && c.telling > telling {
-		t.noted++
-		t.strangers = append(t.strangers, t.row)
-		if err := w.charge(valueCost); err != nil {
+	_, isText := value.(string)
+	none := len(c.hits) == hits && isText
+	if c.ids && c.telling > telling || none && (isMarked.MatchString(text) || c.ids && !asWhole.MatchString(text) && t.listed()) {
+		if err := w.strange(t); err != nil {
 			return err
 		}
 	}
@@ -271,7 +289,7 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	if !c.place {
 		return nil
 	}
-	n, ok := manifest.ParseImage(strings.TrimSuffix(text, ".0"))
+	n, ok := placeIn(text)
 	if !ok {
 		return nil
 	}
@@ -310,6 +328,15 @@ func (w walker) unite(t *table, ids, places int, other bool) error {
 		t.places[places:][i].taken = true
 	}
 	return w.charge(valueCost * int64(len(t.places)-places))
+}
+
+// placeIn is manifest.ParseImage for a value in a column of places, which others write: 2.0 and 02 as well.
+func placeIn(text string) (int, bool) {
+	text = strings.TrimSuffix(text, ".0")
+	if zeros := len(text) - len(strings.TrimLeft(text, "0")); zeros > 0 {
+		text = text[min(zeros, len(text)-1):]
+	}
+	return manifest.ParseImage(text)
 }
 
 // elementEnds notes of what the nth element of a list left that it is from there. The list has a number already, or 0.

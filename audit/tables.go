@@ -599,6 +599,10 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 		if n, wrong := strconv.ParseInt(text, 10, 64); wrong == nil { // ids have no fraction
 			err = cmp.Or(err, w.scanMember(t, t.column(path), text, n))
 		}
+	case nil: // null
+		if err == nil && t.column(path).ids && t.listed() {
+			err = w.strange(t)
+		}
 	case json.Delim:
 		if level == maxLevels {
 			return nil, errors.New("nested too deep")
