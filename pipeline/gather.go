@@ -82,7 +82,7 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 		return err
 	}
 	g := r.newGatherer(removed, keepTexts)
-	g.terms.suspected, err = state.Suspected(ctx, r.Workspace, r.Policy)
+	g.terms.suspected, err = state.StandIns(ctx, r.Workspace, r.Policy)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		same[o.PixelsSHA256]++
 	}
 	var read []manifest.PostID
+	refused := map[string]map[string]bool{} // the places of those that do not take the place of others, by digest
 	// In an order that no worker decides.
 	slices.SortFunc(g.replacements.all, func(a, b replacement) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
 	for _, o := range g.replacements.all {
@@ -65,6 +66,10 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 			return err
 		}
 		if f != nil {
+			if refused[o.OriginalSHA256] == nil {
+				refused[o.OriginalSHA256] = map[string]bool{}
+			}
+			refused[o.OriginalSHA256][o.job.source] = true
 			if err := g.noImage(ctx, o.job, f); err != nil {
 				return err
 			}
@@ -77,6 +82,15 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		read = append(read, o.ID)
 	}
 	g.replacements.discard(ctx)
+	often := state.StandInsNote{}
+	for digest, places := range refused {
+		if n := g.Policy.Images.SuspectAfter; n > 0 && len(places) >= n {
+			often[digest] = state.StandIn{Replaced: len(places)}
+		}
+	}
+	if err := state.AddStandIns(ctx, g.Workspace, often); err != nil {
+		return err
+	}
 	return g.readMore(ctx, read)
 }
 

@@ -75,8 +75,8 @@ func CheckRetry(ctx context.Context, ws *workspace.Workspace, words []string) er
 		if rec.Trouble != nil && rec.Trouble.Reason != "" {
 			reasons[string(rec.Trouble.Reason)] = true
 		}
-		if state.IsSuspected(rec) {
-			reasons[state.ReasonSuspected] = true
+		if state.WasSuspected(rec) {
+			reasons[string(state.ReasonSuspected)] = true
 		}
 	}
 	for _, w := range words {

@@ -1,6 +1,12 @@
 package pipeline
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rehydrate/internal/testkit"
+)
 
 // TestSuspectedStandIns: what many got in place of their image is no row as long as the policy says so, however many
 // have theirs by now, and whatever its post was meanwhile. Another image takes its place, and no place of one that the
@@ -22,6 +28,10 @@ func TestSuspectedStandIns(t *testing.T) {
 		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", 50, "run", "kept/", "kept/"},
 		{"move 404 p00; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
 		{"move small:71 p00 p01; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
+		{"", 4, "recheck", suspected, suspected},
+		{"", 4, "purge offline", suspected, suspected},
+		{"", 4, "post removed p01 p02 p03; run", suspected, suspected},
+		{"", 4, "post quarantined p01 p02 p03; run", suspected, suspected},
 		{"", 50, "run; move 90 p00; run", "kept/", "duplicate/flat"},
 		{"", 50, "move 90 p00; run", "kept/", "duplicate/flat"},
 	} {
@@ -38,6 +48,29 @@ func TestSuspectedStandIns(t *testing.T) {
 		if c.after > 4 && c.jobs == "" && imageOf(w, "p00") != stored {
 			t.Errorf("after %d; %s: another image took the place of the stored one", c.after, c.then)
 		}
+	}
+}
+
+// TestWhatComesInPlaceOfStoredImages: a picture that came in place of many stored images is a stand-in for those, too,
+// that have none, whatever it looks like.
+func TestWhatComesInPlaceOfStoredImages(t *testing.T) {
+	for _, c := range []struct {
+		picture, lied, want string
+	}{
+		{"small:70", "p00 p01 p02 p03", "placeholder/suspected_placeholder"},
+		{"70", "p00 p01 p02 p03", "placeholder/suspected_placeholder"},
+		{"70", "p00 p01 p02", "kept/"},
+	} {
+		w := newWorld(t, numbered(20)...).do("serve 503 p18 p19; run").ok()
+		for i, row := range strings.Fields(c.lied) {
+			w.do(fmt.Sprintf("move %s %s", c.picture, row)).ok()
+			testkit.Same(t, "moved", fmt.Sprintf("p%02d", i), row)
+		}
+		s := w.do("serve " + c.picture + " p18; serve 19 p19; run").ok().inspect()
+		testkit.Same(t, c.picture+" in place of those of "+c.lied, []string{c.want, "kept/", "kept/"},
+			[]string{s.outcome("p18"), s.outcome("p19"), s.outcome("p00")})
+		s = w.do("run").ok().inspect()
+		testkit.Same(t, c.picture+", again", c.want, s.outcome("p18"))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
+	"rehydrate/policy"
 )
 
 // DigestsWritten counts the entries that WriteDigests wrote.
@@ -49,7 +50,7 @@ func WriteDigests(ctx context.Context, c Config, w io.Writer) (wrote DigestsWrit
 	}
 	out := manifest.NewWriter(w, manifest.JSONL, rel.Schema.Joined(), "", manifest.FieldImage, manifest.FieldSplit,
 		manifest.FieldSHA256, manifest.FieldStripped, manifest.FieldPixels, manifest.FieldPHash)
-	for e, err := range Digested(ctx, ws, hidden) {
+	for e, err := range Digested(ctx, ws, c.Policy, hidden) {
 		if err != nil {
 			return DigestsWritten{}, err
 		}
@@ -86,8 +87,14 @@ func HideContent(s manifest.Schema, e *manifest.Entry) {
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
 // a purge. Of hidden rows there is what HideContent leaves.
-func Digested(ctx context.Context, ws *workspace.Workspace, hidden state.GoneSet) iter.Seq2[manifest.Entry, error] {
+func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
+	hidden state.GoneSet) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
+		standIns, err := state.StandIns(ctx, ws, p)
+		if err != nil {
+			yield(manifest.Entry{}, err)
+			return
+		}
 		erased, err := ws.ErasedImages(ctx)
 		if err != nil {
 			yield(manifest.Entry{}, err)
@@ -105,7 +112,7 @@ func Digested(ctx context.Context, ws *workspace.Workspace, hidden state.GoneSet
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
 			e, digests := r.Entry, gone[r.Key]
 			e.PHash = ""
-			if img := r.Image; img != nil && !state.IsSuspected(r) { // which is hardly the image that was labelled
+			if img := r.Image; img != nil && !standIns[r.Key] { // which is hardly the image that was labelled
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
 				if !img.Flat { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)

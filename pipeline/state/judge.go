@@ -111,7 +111,8 @@ func newJudge(ctx context.Context, ws *workspace.Workspace, j Judge) (Judge, err
 	if err != nil {
 		return Judge{}, err
 	}
-	return j, j.findShared(ctx, ws)
+	j.shared, _, err = findStandIns(ctx, ws, j.Policy)
+	return j, err
 }
 
 // Later returns the judge at a later time, for a work that lasts: with what audits have heard by then.
@@ -127,46 +128,6 @@ func (j Judge) Later(ctx context.Context, ws *workspace.Workspace, now time.Time
 	}
 	j.told, err = findComing(ctx, ws, heard, j.Tombstones)
 	return j, err
-}
-
-func (j *Judge) findShared(ctx context.Context, ws *workspace.Workspace) (err error) {
-	j.shared, err = findUnproven(ctx, ws, j.Policy)
-	return err
-}
-
-// findUnproven finds them again each time: a raised threshold brings rows back without a download.
-func findUnproven(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
-	n := p.Images.SuspectAfter
-	if n == 0 {
-		return nil, nil
-	}
-	shared, err := ws.SharedImages(ctx, n)
-	return unproven(shared), err
-}
-
-// Suspected returns the entries whose stored image the last job took for one that stands for a missing one, and that
-// the policy takes for it, too.
-func Suspected(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
-	some, err := ws.HasResult(ctx, ReasonSuspected)
-	if err != nil || !some {
-		return nil, err
-	}
-	return findUnproven(ctx, ws, p)
-}
-
-// SmallSide bounds the sides of a picture, in pixels, that stands in for others: no meme is as small.
-const SmallSide = 200
-
-// unproven are the entries whose image stands in for the ones that are not there. What many people posted is not that:
-// it is large, has text, and lies where they said.
-func unproven(shared []workspace.Record) map[manifest.Key]bool {
-	found := make(map[manifest.Key]bool, len(shared))
-	for _, rec := range shared {
-		img := rec.Image
-		stands := max(img.Width, img.Height) < SmallSide || img.Redirected || strings.TrimSpace(rec.Reading.Text) == ""
-		found[rec.Key] = stands && !Proven(rec.Entry, *img)
-	}
-	return found
 }
 
 // Outcome returns the outcome that an entry has by itself, or Candidate.
@@ -258,14 +219,6 @@ func ofTrouble(rec workspace.Record, res manifest.Result) manifest.Result {
 func WentBefore(rec workspace.Record) bool {
 	t := rec.Trouble
 	return rec.Image == nil && t != nil && t.Removed() && slices.Contains(policy.ImageRemovals(), t.Reason)
-}
-
-// ReasonSuspected is the reason of an entry whose stored image stands for what its host did not have.
-const ReasonSuspected = "suspected_placeholder"
-
-// IsSuspected reports whether the last job took the stored image of an entry for one that stands for a missing one.
-func IsSuspected(rec workspace.Record) bool {
-	return rec.Image != nil && rec.Result != nil && rec.Result.Reason == ReasonSuspected
 }
 
 const withheldDetail = "held back, not erased yet"
@@ -367,9 +320,11 @@ type Decisions struct {
 	Results []manifest.Result // in manifest order
 	Gone    GoneSet           // MustLeaveDataset
 	Spared  int               // duplicates that the policy's dedupe.guard would keep
-	Before  int               // rows that the dataset has, by the stored results
-	Leave   []Count           // of those, what no removal takes out and no other row replaces
-	rows    []rowFacts        // by place in Results
+
+	standIns StandInsNote // to be noted
+	Before   int          // rows that the dataset has, by the stored results
+	Leave    []Count      // of those, what no removal takes out and no other row replaces
+	rows     []rowFacts   // by place in Results
 }
 
 // rowFacts are of an entry that could be a row of the dataset.
@@ -435,17 +390,18 @@ type nearItems struct {
 
 // Decide gives every entry its outcome. It uses up the draft, which has all readings of the workspace.
 func (j Judge) Decide(ctx context.Context, ws *workspace.Workspace, draft *Draft) (*Decisions, error) {
-	// Else SQLite would sort all digests in vain, in 100 bytes of each.
-	replaced, err := ws.HasReplaced(ctx)
+	d := &Decisions{Results: draft.results, rows: draft.rows}
+	known, err := ReadNote[StandInsNote](ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	if draft.most >= j.Policy.Images.SuspectAfter || replaced {
-		if err := j.findShared(ctx, ws); err != nil {
+	// Else SQLite would sort all digests in vain, in 100 bytes of each.
+	if draft.most >= j.Policy.Images.SuspectAfter || len(known) > 0 {
+		j.shared, d.standIns, err = findStandIns(ctx, ws, j.Policy)
+		if err != nil {
 			return nil, err
 		}
 	}
-	d := &Decisions{Results: draft.results, rows: draft.rows}
 	d.Gone, err = MustLeaveDataset(ctx, ws, j.Tombstones, j.Policy)
 	if err != nil {
 		return nil, err
@@ -527,7 +483,7 @@ func (d *Decisions) Store(ctx context.Context, ws *workspace.Workspace) error {
 	if err := ws.SetResults(ctx, d.Results); err != nil {
 		return fmt.Errorf("store the outcomes: %w", err)
 	}
-	return nil
+	return AddStandIns(ctx, ws, d.standIns)
 }
 
 // markNear applies the near-duplicate rule to the candidates.

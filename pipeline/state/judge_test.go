@@ -99,12 +99,11 @@ func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.rec.Entry.Key = key
-		var shared []workspace.Record
+		shared := map[manifest.Key]bool{}
 		if tt.rec.Image != nil && tt.rec.Image.OriginalSHA256 == "shared" {
-			shared = append(shared, tt.rec)
+			shared[key] = standsIn(tt.rec, false)
 		}
-		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: unproven(shared),
-			Now: now}.Outcome(tt.rec)
+		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: shared, Now: now}.Outcome(tt.rec)
 		testkit.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})
 	}
 }

@@ -112,6 +112,8 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			others = append(others, len(out.Results))
 		case open && was == nil:
 			now = j.Known(rec)
+		case open && WasSuspected(rec):
+			now = *was
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
 		case open && (Removes(*was) || slices.Contains(noImage, was.Outcome)): // it is back, and the next run has it again

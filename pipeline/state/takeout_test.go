@@ -342,8 +342,10 @@ func TestWhichSharedImagesStandIn(t *testing.T) {
 		{shared(5, 5, true, "", "00"), false},
 		{shared(5, 5, true, "", "01"), true},
 	} {
+		testkit.Same(t, fmt.Sprintf("%+v, %q, in place of others", *c.rec.Image, c.rec.Reading.Text),
+			c.rec.SHA256 != c.rec.Image.SHA256, standsIn(c.rec, true))
 		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want,
-			unproven([]workspace.Record{c.rec})[c.rec.Key])
+			standsIn(c.rec, false))
 	}
 }
 

@@ -127,22 +127,24 @@ func TestSharedImagesAreOfDifferentURLs(t *testing.T) {
 		name  string
 		first Post
 		urls  int
-		want  []manifest.Key
+		want  map[string]int
 	}{
-		{"all live", posts[0], 4, []manifest.Key{key("a000"), key("a001"), key("a002"), key("a003")}},
-		{"too few URLs", posts[0], 5, nil},
-		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, nil},
-		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, nil},
+		{"all live", posts[0], 4, map[string]int{digestOf([]byte("the same")): 4}},
+		{"too few URLs", posts[0], 5, map[string]int{}},
+		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, map[string]int{}},
+		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]int{}},
 	} {
 		posts[0] = tt.first
 		testkit.OK(t, w.SetPosts(t.Context(), posts))
 		shared, err := w.SharedImages(t.Context(), tt.urls)
-		var got []manifest.Key
-		for _, r := range shared {
-			got = append(got, r.Key)
-		}
-		testkit.Same(t, tt.name, tt.want, got, err)
+		testkit.Same(t, tt.name, tt.want, shared, err)
 	}
+	came, err := w.ImagesThatCame(t.Context(), []string{digestOf([]byte("the same"))})
+	var keys []manifest.Key
+	for _, r := range came {
+		keys = append(keys, r.Key)
+	}
+	testkit.Same(t, "of that digest", []manifest.Key{key("a000"), key("a001"), key("a002"), key("a003")}, keys, err)
 }
 
 // TestErasureForgetsTheSubreddit: an image that is stored after the last answer marks the post until the next one; what

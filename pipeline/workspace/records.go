@@ -407,57 +407,33 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
-// replaced selects images in whose place others are stored. Where many got a picture in place of theirs, and most have
-// theirs by now, the others still have it.
-func (w *Workspace) replaced(ctx context.Context) (string, error) {
-	earlier, err := w.hasErased(ctx)
-	if err != nil || earlier { // it knows of none
-		return "(SELECT id, image, original_sha256 FROM image WHERE FALSE)", err
-	}
-	return `(SELECT f.id, f.image, f.original_sha256 FROM former_image f JOIN image USING (id, image)
-		WHERE NOT f.erased AND f.original_sha256 <> image.original_sha256)`, nil
-}
-
-// HasReplaced reports whether an image took the place of another one.
-func (w *Workspace) HasReplaced(ctx context.Context) (has bool, err error) {
-	defer wrap(&err, "read replaced images")
-	replaced, err := w.replaced(ctx)
-	if err != nil {
-		return false, err
-	}
-	err = w.db.QueryRowContext(ctx, "SELECT EXISTS "+replaced).Scan(&has)
-	return has, err
-}
-
-// HasResult reports whether an entry has this reason by the last job.
-func (w *Workspace) HasResult(ctx context.Context, reason manifest.Reason) (has bool, err error) {
-	defer wrap(&err, "read outcomes")
-	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM result WHERE reason = ?)", reason).Scan(&has)
-	return has, err
-}
-
-// SharedImages returns the entries whose image came, byte for byte, from at least that many different URLs of live
-// posts, with the digests of the manifest, the image and whether text was read in it: such an image may be a host's
-// picture for "not here". Those count as well whose image another one replaced since.
-func (w *Workspace) SharedImages(ctx context.Context, urls int) (shared []Record, err error) {
+// SharedImages returns the digests of the images that came, byte for byte, from at least that many different URLs of
+// live posts, and from how many each did: such an image may be a host's picture for "not here".
+func (w *Workspace) SharedImages(ctx context.Context, urls int) (_ map[string]int, err error) {
 	defer wrap(&err, "read shared images")
-	replaced, err := w.replaced(ctx)
-	if err != nil {
-		return nil, err
+	type image struct {
+		digest string
+		urls   int
 	}
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
 	// each digest, and if a limit keeps the rest of it out.
-	digests, err := texts(ctx, w.db, `
-		SELECT i.original_sha256 FROM image i JOIN post p ON p.id = i.id
+	found, err := list(ctx, w.db, func(i *image) []any { return []any{&i.digest, &i.urls} }, `
+		SELECT i.original_sha256, count(DISTINCT i.source) FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (
-		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image
-		    UNION ALL SELECT substr(original_sha256, 1, 12) FROM `+replaced+` LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
+		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) + (SELECT count(DISTINCT r.id || '/' || r.image)
-		  FROM `+replaced+` r WHERE r.original_sha256 = i.original_sha256) >= ?1`, urls)
-	if err != nil || len(digests) == 0 {
-		return nil, err
+		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls)
+	shared := make(map[string]int, len(found))
+	for _, i := range found {
+		shared[i.digest] = i.urls
 	}
+	return shared, err
+}
+
+// ImagesThatCame returns the entries whose stored image came as a file with one of these digests, with the digests of
+// the manifest, the image and whether text was read in it.
+func (w *Workspace) ImagesThatCame(ctx context.Context, digests []string) (_ []Record, err error) {
+	defer wrap(&err, "read images")
 	return list(ctx, w.db, func(r *Record) []any {
 		r.Image, r.Reading = &Image{}, &Reading{}
 		i := r.Image
