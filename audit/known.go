@@ -561,19 +561,33 @@ func (a *audit) entryNamed(name string) string {
 	return key.String()
 }
 
+// losesImages reports whether the post stays, and some of its images must be gone.
+func (e *evidence) losesImages() bool {
+	return !e.MustGo && slices.ContainsFunc(e.Images, func(i AuditedImage) bool { return i.MustGo })
+}
+
 // isUnclear reports whether a name, by which a file is of an entry, has numbers that do not say which image of its post
-// it is, while some of these must be gone and others not: programs count images from 0 or from 1, and write 02 for
-// either.
+// it is, while some of these must be gone and others not. rehydrate writes ID-N, and counts from 0; other programs write
+// ID_N, and count from 0 or from 1, or 02 for either.
 func (a *audit) isUnclear(name, entry string) bool {
 	e := a.postOf(entry)
-	if e == nil || e.MustGo || !slices.ContainsFunc(e.Images, func(i AuditedImage) bool { return i.MustGo }) {
+	if e == nil || !e.losesImages() {
 		return false
 	}
 	base := path.Base(name)
 	rest := base[strings.Index(strings.ToLower(base), string(e.ID))+len(e.ID):]
 	rest = strings.TrimSuffix(rest, path.Ext(rest))
-	_, isNumber := manifest.ParseImage(strings.TrimLeft(rest, "-_"))
-	return strings.ContainsAny(rest, "0123456789") && (!isNumber || len(rest) > 1 && strings.IndexAny(rest[1:], "-_") == 0)
+	_, isNumber := manifest.ParseImage(strings.TrimPrefix(rest, "-"))
+	return strings.ContainsAny(rest, "0123456789") && rest != "_0" && !isNumber
+}
+
+// openUnclear notes that numbers behind ids do not say which images they mean: once, wherever in the file they are.
+func (w walker) openUnclear(p place) {
+	if p.lists() {
+		return
+	}
+	w.openOnce(p.src.where, p.String(), "look which image it is: programs count those of a post from 0 or from 1",
+		"numbers behind ids of posts that stay, and of which some images must be gone, do not say which image is meant")
 }
 
 // claimedBy is entryNamed, but of a name that may be any number or word, outside of the workspace and its copies, or

@@ -239,6 +239,7 @@ type hit struct {
 	alone bool // it can mean its post, which stays, and not the first image of it, which must be gone
 	gone  bool // its image must be, or its post; known once the table is read
 	lent  bool // a part of the record has it
+	key   bool // it is the key under which the record stands
 	doubt bool // and an image of its own, or what can be one
 }
 
@@ -361,7 +362,8 @@ func (t *table) at(row int64, c *column) place {
 
 // matchID notes a short value as what it may be: an id in any usual form, with /n behind it for a later image of a
 // gallery, or the name of an image of a post. It reports whether it was an id, of which nothing else need be said.
-func (c *column) matchID(w walker, row int64, text string, number bool) (isID bool) {
+func (c *column) matchID(w walker, p place, text string, number bool) (isID bool) {
+	row := p.row
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
@@ -372,13 +374,21 @@ func (c *column) matchID(w walker, row int64, text string, number bool) (isID bo
 		n, isNumber := manifest.ParseImage(text[at+1:])
 		post, wrong := manifest.ParseKey(text[:at])
 		if isNumber && wrong == nil && post.Image == 0 && w.posts[post.ID] != nil {
+			if n > 0 && w.posts[post.ID].losesImages() {
+				w.openUnclear(p)
+				return true
+			}
 			key, err, named = manifest.Key{ID: post.ID, Image: n}, nil, true
 		}
 	}
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
+			if w.isUnclear(text, name) {
+				w.openUnclear(p)
+				return true
+			}
 			key, _ = manifest.ParseKey(name)
-			named = !w.isUnclear(text, name)
+			named = true
 		}
 	}
 	if number || asWhole.MatchString(text) {

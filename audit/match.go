@@ -160,6 +160,12 @@ func (w walker) names(p place, name, kind string) {
 	if e := w.postOf(entry); e != nil {
 		w.sees(p, e)
 	}
+	if w.isUnclear(name, entry) {
+		if !isImageName.MatchString(path.Ext(name)) { // else its bytes tell
+			w.openUnclear(p)
+		}
+		return
+	}
 	if e := w.evidenceOn(entry); e != nil && e.MustGo {
 		switch {
 		case p.own != "" && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))):
@@ -399,6 +405,10 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
 			if e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]; e != nil {
 				entry, behind := string(e.ID), text[end:]
+				if e.losesImages() && isUnclearNumber.Match(behind) {
+					w.openUnclear(p)
+					continue
+				}
 				if !e.MustGo { // an image of it may have to
 					entry, behind = imageOf(e.ID, behind)
 					e = w.removed[entry]
@@ -411,9 +421,12 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 	}
 }
 
-// imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2, 1n6oiw-2 and 1n6oiw_2
+// imageNumber finds that what stands behind an id makes it one image of a gallery, as 1n6oiw/2, 1n6oiw-2 and 1n6oiw_0
 // are.
 var imageNumber = regexp.MustCompile(`^[/_-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
+
+// isUnclearNumber finds one that does not: see isUnclear.
+var isUnclearNumber = regexp.MustCompile(`^(_[1-9]|[/_-]0[0-9])[0-9]{0,3}([^A-Za-z0-9]|$)`)
 
 // imageOf returns the entry whose image the id of a post that stays names in a text, and what stands behind it; ""
 // where only the post is named.

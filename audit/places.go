@@ -268,7 +268,7 @@ var isMarked = regexp.MustCompile(`^(?i:t3_)[0-9A-Za-z]{1,13}$`)
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
 	w.scanValue(t, c, t.row, value)
-	t.holds = t.holds || len(text) > manyLetters
+	t.holds = t.holds || len(text) > manyLetters && !strings.Contains(text[:manyLetters], " ")
 	for n := hits; n < len(c.hits); n++ {
 		t.noted++
 		t.lends = append(t.lends, lending{column: c, hit: int32(n), row: t.row})

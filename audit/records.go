@@ -24,7 +24,7 @@ type records struct {
 const (
 	manyRecords = 1 << 16 // that are not one after the other
 	recordsCost = 64      // of each more
-	mostRecords = 1 << 22 // behind these each record is in none
+	mostRecords = 1 << 22 // behind these, what is in an outermost record is all in that one
 )
 
 // A mapped object is one whose members are columns, as pandas has it: {"id":{"0":"a","1":"b"},"text":{"0":..,"1":..}}.
@@ -34,6 +34,9 @@ type mapped struct{ first, n int64 }
 // beginRecord begins a record in the one that is being read. Of the outermost list it is the nth; another one has the
 // number of that around it. part is an object that is a part of the record around it.
 func (w walker) beginRecord(t *table, around, nth int64, outermost, part bool) error {
+	if !outermost && len(t.records) >= mostRecords-1 {
+		return nil
+	}
 	t.row = t.next
 	t.next++
 	number := int32(min(nth, math.MaxInt32))
@@ -53,9 +56,6 @@ func (w walker) beginRecord(t *table, around, nth int64, outermost, part bool) e
 	}
 	if n == mostRecords || t.row > math.MaxInt32-1 {
 		return nil
-	}
-	if n+1 == mostRecords {
-		around, number, part = -1, int32(min(nth, math.MaxInt32)), false
 	}
 	t.records = append(t.records, records{int32(t.row), int32(around), number, part})
 	if n >= manyRecords {
@@ -165,8 +165,10 @@ func (t *table) hitsAbout(row int64) (hits []hit) {
 		all := slices.DeleteFunc(t.hitsOf(row), func(h hit) bool { return h.lent && !beside })
 		own := slices.ContainsFunc(all, func(h hit) bool { return !h.lent })
 		others := own || slices.ContainsFunc(all, func(h hit) bool { return h.doubt || h.post != all[0].post })
-		hits = slices.DeleteFunc(all, func(h hit) bool { return !h.gone && (strange || h.lent && others) })
 		_, stranger := slices.BinarySearch(t.strangers, row)
+		hits = slices.DeleteFunc(all, func(h hit) bool {
+			return !h.gone && (strange || h.key && stranger || h.lent && others)
+		})
 		strange = strange || stranger
 		around, part := t.around(row)
 		row, beside = around, beside && part

@@ -57,7 +57,7 @@ func (w walker) scanValue(t *table, c *column, row int64, value any) {
 		if w.posts[manifest.PostID(id)] == nil {
 			id = strconv.FormatInt(v, 10)
 		}
-		c.matchID(w, row, id, true)
+		c.matchID(w, p, id, true)
 		if c.phash && !t.lists {
 			w.matchHash(p, uint64(v))
 		}
@@ -71,7 +71,7 @@ func (w walker) scanValue(t *table, c *column, row int64, value any) {
 	w.gather(t, c, row, content)
 	n := len(content)
 	// in CSV, those numbers are texts
-	if n == 0 || n <= 256 && c.matchID(w, row, strings.TrimSuffix(string(content), ".0"), false) {
+	if n == 0 || n <= 256 && c.matchID(w, p, strings.TrimSuffix(string(content), ".0"), false) {
 		return
 	}
 	if w.digestCell(p, content) {
@@ -357,7 +357,7 @@ func mayBePacked(all *io.SectionReader) bool {
 		if last == '=' && (b == '\n' || b == '\r') || b == escapeKey || b == backspace {
 			return true
 		}
-		if last == '\\' && isOctal[b] {
+		if last == '\\' && (isOctal[b] || b == 'x') {
 			escapes++
 		}
 		last = b
@@ -643,7 +643,7 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 		case err != nil:
 		case len(keys.hits) > known: // what is in the value is of that post
 			err = w.beginRecord(t, row, 0, false, false)
-			keys.hits[known].row = t.row
+			keys.hits[known].row, keys.hits[known].key = t.row, true
 			t.lends = t.lends[:len(t.lends)-1]
 			if len(t.ids) > ids {
 				t.ids[ids].key = true
@@ -655,6 +655,13 @@ func (w walker) members(t *table, d *jsonPieces, path string, level int, listed 
 			t.keyed--
 			t.row = row
 			err = cmp.Or(err, w.unite(t, ids, places, false))
+		case isOther(key):
+			err = w.beginRecord(t, row, 0, false, false)
+			err = cmp.Or(err, w.strange(t))
+			if err == nil {
+				_, err = w.value(t, d, memberPath(path, key), level+1, listed)
+			}
+			t.row = row
 		case isCount.MatchString(key):
 			err = w.counted(t, d, path, level, listed, key, columns, &column)
 			t.row = row
@@ -710,6 +717,19 @@ func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed 
 	t.elementEnds(ids, places, c.list, int(nth))
 	return err
 }
+
+// isOther reports whether a key that is the id of no known post can be that of another one: it has digits and letters as
+// ids have, and is no word with a number behind it, as image2 is.
+func isOther(key string) bool {
+	key = strings.TrimPrefix(key, "t3_")
+	return len(key) >= 5 && len(key) <= 8 && telling(manifest.PostID(key)) && isBase36.MatchString(key) &&
+		!isNumbered.MatchString(key)
+}
+
+var (
+	isBase36   = regexp.MustCompile(`^[0-9a-z]+$`)
+	isNumbered = regexp.MustCompile(`^[a-z]+[0-9]+$`)
+)
 
 var isCount = regexp.MustCompile(`^[0-9]{1,9}$`)
 
