@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -40,6 +41,11 @@ func (e *MissingError) Error() string {
 func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.LooseImage, error) {
 	if err := r.restoreLoose(ctx, &a); err != nil {
 		return nil, err
+	}
+	if r.loads { // all that were left to it are taken back
+		if err := state.ClearNote[state.LooseNote](ctx, r.Workspace); err != nil {
+			return nil, err
+		}
 	}
 	unknown, err := r.findUnknown(ctx, &a)
 	if err != nil || len(a.Missing) == 0 {
@@ -91,7 +97,8 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	loaded := map[manifest.Key]bool{} // of the candidates: whether state.db has the entry
+	loaded := map[manifest.Key]bool{}  // of the candidates: whether state.db has the entry
+	removed := map[manifest.Key]bool{} // of these, those whose image was removed, by state.db
 	for _, l := range a.Loose {
 		rec, err := r.stored(ctx, l.Key)
 		if err != nil {
@@ -101,12 +108,13 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
 		if !gone && (has && (rec.Image == nil || missing[l.Key]) || !has && !r.loads) {
 			loaded[l.Key] = has
+			removed[l.Key] = rec.Trouble != nil && slices.Contains(policy.ImageRemovals(), rec.Trouble.Reason)
 		}
 	}
 	if len(loaded) == 0 {
 		return nil
 	}
-	fetched, err := r.fetched(ctx, loaded)
+	fetched, told, err := r.fetched(ctx, loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
 		r.keepUnknown(slices.DeleteFunc(slices.Clone(a.Loose), func(l workspace.LooseImage) bool {
 			_, candidate := loaded[l.Key]
@@ -115,6 +123,15 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	untold := map[string]manifest.Key{}
+	for k := range loaded {
+		if !told[k] && !removed[k] && !missing[k] {
+			untold[k.String()] = k
+		}
+	}
+	if err := r.fetchedByDataset(ctx, untold, fetched); err != nil {
 		return err
 	}
 	// What today's policy does not take stays without a row, as where state.db has it (terms.refused).
@@ -144,6 +161,44 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 			"images", len(r.later))
 	}
 	return nil
+}
+
+// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row: as
+// where state.db and log were put back together from a backup, and are older than images and dataset. A removal erases
+// the file. When the post was seen live is not known. A job that leaves such a file to the next run notes its digest,
+// because the row can leave the dataset before.
+func (r *run) fetchedByDataset(ctx context.Context, untold map[string]manifest.Key,
+	fetched map[manifest.Key]auditlog.Event) error {
+	noted, err := state.ReadNote[state.LooseNote](ctx, r.Workspace)
+	if err != nil || len(untold) == 0 {
+		return err
+	}
+	files, err := state.Shards(ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
+	found := maps.Clone(noted)
+	if found == nil {
+		found = state.LooseNote{}
+	}
+	for _, f := range files {
+		err := r.findInFile(ctx, f.Name, untold, func(k manifest.Key, body []byte) error {
+			found[k.String()] = state.SHA256(body)
+			return nil
+		})
+		if err != nil && ctx.Err() != nil { // a damaged file of the dataset has nothing to say
+			return err
+		}
+	}
+	for row, k := range untold {
+		if digest := found[row]; digest != "" {
+			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+		}
+	}
+	if r.loads || maps.Equal(found, noted) {
+		return nil
+	}
+	return state.WriteNote(ctx, r.Workspace, found)
 }
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
@@ -190,7 +245,7 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	fetched, err := r.fetched(ctx, unknown.loaded)
+	fetched, _, err := r.fetched(ctx, unknown.loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
 		_, loose, err := r.unpackUnknown(ctx, unknown.perhaps(missing))
 		r.keepUnknown(loose)
@@ -311,15 +366,23 @@ func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditl
 	return put, back, nil
 }
 
-// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since. The
-// error is *auditlog.Broken where the log is damaged.
-func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[manifest.Key]auditlog.Event, error) {
-	last := map[manifest.Key]auditlog.Event{}
+// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since, and of
+// which of them it says that they were fetched or erased. The error is *auditlog.Broken where the log is damaged.
+func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (last map[manifest.Key]auditlog.Event,
+	told map[manifest.Key]bool, err error) {
+	last, told = map[manifest.Key]auditlog.Event{}, map[manifest.Key]bool{}
+	of := map[manifest.PostID][]manifest.Key{}
+	for k := range loaded {
+		of[k.ID] = append(of[k.ID], k)
+	}
 	take := func(e auditlog.Event) {
 		for _, p := range e.Posts {
-			k := manifest.Key{ID: p.ID, Image: e.Image}
-			if _, wanted := loaded[k]; e.Kind == auditlog.Fetch && wanted {
-				last[k] = e
+			for _, k := range of[p.ID] {
+				fetches := e.Kind == auditlog.Fetch && k.Image == e.Image
+				if fetches {
+					last[k] = e
+				}
+				told[k] = told[k] || fetches || e.Kind == auditlog.Erased || e.Kind == auditlog.Buried
 			}
 		}
 		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
@@ -331,14 +394,14 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 	}
 	log, err := r.Workspace.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) {
-		return last, nil
+		return last, told, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for e, err := range log.Records(ctx, 0) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		take(e)
 	}
@@ -346,7 +409,7 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (map[ma
 	for _, e := range waiting {
 		take(e)
 	}
-	return last, err
+	return last, told, err
 }
 
 // restoreFetched takes a loose image back as it was fetched, and reports whether it did. One that is not what was

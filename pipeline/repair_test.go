@@ -551,3 +551,36 @@ func TestDamagedLogBringsNothingBack(t *testing.T) {
 		t.Error("no run was killed after it erased images and before it wrote the dataset")
 	}
 }
+
+// TestStateAndLogOfOneBackup: where state.db and log are of one backup, older than images and dataset, images that are
+// there stay, whatever the next job is and their hosts send, unless their posts are gone.
+func TestStateAndLogOfOneBackup(t *testing.T) {
+	for _, first := range []string{"manifest 10; run", "serve 503 p10 p11 p12 p13; run"} {
+		backup := newWorld(t, numbered(14)...).do(first).ok()
+		ran := backup.copied(t).do("manifest 14; serve 10 p10; serve 11 p11; serve 12 p12; serve 13 p13; run").ok()
+		want := ran.inspect()
+		testkit.Same(t, "rows", 14, len(want.rows))
+		for _, c := range []struct{ jobs, gone string }{
+			{"run", ""}, {"recheck; run", ""}, {"purge offline; run", ""}, {"purge; run", ""}, {"recheck; recheck; run; run", ""},
+			{"post deleted p11; run", "p11"}, {"post deleted p11; recheck; run", "p11"}, {"purge offline id=p11; run", "p11"},
+			{"recheck; stones removed p11; run", "p11"},
+		} {
+			for _, serve := range []string{"serve 404 p10 p11 p12 p13", "serve 50 p10; serve 51 p11; serve 404 p12", "serve 10 p10"} {
+				w := ran.copied(t)
+				w.putBack(backup, "state.db", "audit")
+				w.do(serve + "; " + c.jobs).ok()
+				what := first + "; restored; " + serve + "; " + c.jobs
+				s := w.checkSound()
+				for row, was := range want.rows {
+					now, there := s.rows[row]
+					if there == (row == c.gone) || there && !bytes.Equal(now.Image, was.Image) {
+						t.Errorf("%s: %s is there: %t", what, row, there)
+					}
+				}
+				if c.gone != "" && w.hasFile(c.gone) {
+					t.Errorf("%s: the image of %s is there", what, c.gone)
+				}
+			}
+		}
+	}
+}

@@ -117,7 +117,7 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 	switch {
 	case err != nil:
 		return nil, err
-	case img != nil && img.OriginalSHA256 == o.OriginalSHA256 && !others:
+	case img != nil && (img.OriginalSHA256 == o.OriginalSHA256 || img.SHA256 == o.SHA256) && !others:
 		return nil, nil
 	case stays:
 		why = "the stored one stays"

@@ -73,6 +73,10 @@ type SickHost struct {
 // An UnjudgedNote says that a run stores images, or was cut off, and has not judged yet what their hosts sent.
 type UnjudgedNote bool
 
+// A LooseNote has the digests of image files without rows that the dataset had when a job left them to the next run, by
+// the names of the rows.
+type LooseNote map[string]string
+
 // A MassRemovalNote is the policy's share of the live posts above which the last ones were withheld.
 type MassRemovalNote float64
 
@@ -129,6 +133,7 @@ func (ExportNote) key() string      { return "export" }
 func (HeardNote) key() string       { return workspace.HeardKey }
 func (HostsNote) key() string       { return "sick_hosts" }
 func (UnjudgedNote) key() string    { return "unjudged_hosts" }
+func (LooseNote) key() string       { return "loose_images" }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal_share" }
 func (LastRun) key() string         { return "last_run" }
