@@ -231,7 +231,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 	}
 	digests := map[manifest.Key]manifest.Entry{}
 	if p.Digests {
-		for e, err := range copies.Digested(ctx, p.Workspace, hidden) {
+		for e, err := range copies.Digested(ctx, p.Workspace, p.Policy, hidden) {
 			if err != nil {
 				return err
 			}
