@@ -226,7 +226,8 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 }
 
 // TestNamesBelongToTheirIDs: the id of a post stands for the images of it that its row names in other columns. It
-// stands for the first one where the row names that, none, or those of another post, or says by a place which one it is.
+// stands for the first one where the row names that, none, or those of another post, or says by a place which one it
+// is.
 func TestNamesBelongToTheirIDs(t *testing.T) {
 	w, ctx := newWorld(t, false, false), t.Context()
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
@@ -353,7 +354,8 @@ func TestColumnsAreShownByName(t *testing.T) {
 // TestTablesAreShownByName: a table of a database is shown as a column is.
 func TestTablesAreShownByName(t *testing.T) {
 	w := newWorld(t, false, false)
-	for name, want := range map[string]string{"posts": "posts", "anna": "1", "joe.bloggs@example.com": "1", "when you see it": "1"} {
+	for name, want := range map[string]string{"posts": "posts", "anna": "1", "joe.bloggs@example.com": "1",
+		"when you see it": "1"} {
 		file := filepath.Join(t.TempDir(), "posts.db")
 		testkit.OK(t, os.WriteFile(file, sqliteOf(t, fmt.Sprintf("CREATE TABLE %q (id TEXT); INSERT INTO %q VALUES ('%s')",
 			name, name, goneJPEG)), 0o600))

@@ -567,8 +567,8 @@ func (e *evidence) losesImages() bool {
 }
 
 // isUnclear reports whether a name, by which a file is of an entry, has numbers that do not say which image of its post
-// it is, while some of these must be gone and others not. rehydrate writes ID-N, and counts from 0; other programs write
-// ID_N, and count from 0 or from 1, or 02 for either.
+// it is, while some of these must be gone and others not. rehydrate writes ID-N, and counts from 0; other programs
+// write ID_N, and count from 0 or from 1, or 02 for either.
 func (a *audit) isUnclear(name, entry string) bool {
 	e := a.postOf(entry)
 	if e == nil || !e.losesImages() {

@@ -299,8 +299,8 @@ func (t *table) column(name string) *column {
 		asked := func(want string) bool {
 			return want != "" && slices.Contains([]string{name, strings.TrimSuffix(name, "[]")}, listName(want))
 		}
-		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID), ours: t.src.ofRelease(),
-			phash: asked(says.PHash) || last == "phash"}
+		c = &column{name: name, number: int32(len(t.order) + 1), apart: t.json, asked: asked(says.ID),
+			ours: t.src.ofRelease(), phash: asked(says.PHash) || last == "phash"}
 		t.hasID, t.hasPHash = t.hasID || c.asked, t.hasPHash || asked(says.PHash)
 		c.place = slices.Contains(manifest.FieldImage.Names(), last)
 		c.ids, c.reddit = c.asked || says.ID == "" && namesIDs(last), strings.Contains(last, "reddit")
@@ -320,8 +320,8 @@ var usualNames = []string{"", "annotations", "answers", "bytes", "caption", "cap
 	"train", "url", "urls", "validation", "value", "values"}
 
 // shown is the name of the column as a report has it, which is handed on. It can be the name of a person, such as one
-// who labelled, and where a table has no header a text, an image or an address. So a column of which the name is unusual
-// has its number instead, and a key in JSON is a *.
+// who labelled, and where a table has no header a text, an image or an address. So a column of an unusual name has its
+// number instead, and such a key in JSON is a *.
 func (c *column) shown() string {
 	if c.asked || c.ours && isOneWord.MatchString(c.name) {
 		return c.name

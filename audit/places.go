@@ -232,8 +232,8 @@ func (t *table) nameImages(w walker) error {
 	return err
 }
 
-// eachNamed hands on each image that a file's name says, or the number behind an id, with its row and each record around
-// that.
+// eachNamed hands on each image that a file's name says, or the number behind an id, with its row and each record
+// around that.
 func (t *table) eachNamed(w walker, see func(c *column, of postOfRow, image int32) error) error {
 	for _, c := range t.order {
 		for _, h := range c.hits {
@@ -275,7 +275,8 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	}
 	_, isText := value.(string)
 	none := len(c.hits) == hits && isText
-	if c.ids && c.telling > telling || none && (isMarked.MatchString(text) || c.ids && !asWhole.MatchString(text) && t.listed()) {
+	blanked := c.ids && !asWhole.MatchString(text) && t.listed()
+	if c.ids && c.telling > telling || none && (blanked || isMarked.MatchString(text)) {
 		if err := w.strange(t); err != nil {
 			return err
 		}

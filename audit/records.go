@@ -9,9 +9,9 @@ import (
 // A table has rows, and what stands in one is about the ids in it. JSON has records in records: each value of JSON
 // Lines, each element of a list, each value of an object whose keys count or are ids, and each other object, which is a
 // part of the record around it. What is in a record is about its own ids, else about those of its parts, as an image is
-// beside {"post":{"id":"1n6oiw"}}, else about those of the record around it, and never about those of another one beside
-// it: a list of live posts says nothing of the images in the next list, and the post of a question nothing of a list of
-// answers.
+// beside {"post":{"id":"1n6oiw"}}, else about those of the record around it, and never about those of another one
+// beside it: a list of live posts says nothing of the images in the next list, and the post of a question nothing of a
+// list of answers.
 
 // Records are consecutive records of a list, numbered from first on, which are all in the record around, -1 for none. A
 // table can have millions of these.
@@ -102,8 +102,8 @@ func (t *table) shown(row int64) int64 {
 	return t.number(row)
 }
 
-// whole reports whether a row is the only value of a JSON, or in it without a list: it has no number of its own, and can
-// have all posts of the file.
+// whole reports whether a row is the only value of a JSON, or in it without a list: it has no number of its own, and
+// can have all posts of the file.
 func (t *table) whole(row int64) bool {
 	if !t.json || t.values > 1 {
 		return false

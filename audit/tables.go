@@ -325,7 +325,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	// Of a list only texts and images can be wrong, which are found in its bytes.
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
 		w.json(p, again) == nil:
-		p.label, p.again = true, true // it was looked at, but what a program writes as a list of lines is whole only in the file
+		// It was looked at, but what a program writes as a list of lines is whole only in the file.
+		p.label, p.again = true, true
 	case !p.lists() && p.table == nil &&
 		w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
 		if noUTF8(head) > int64(len(head)/3) {
@@ -718,8 +719,8 @@ func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed 
 	return err
 }
 
-// isOther reports whether a key that is the id of no known post can be that of another one: it has digits and letters as
-// ids have, and is no word with a number behind it, as image2 is.
+// isOther reports whether a key that is the id of no known post can be that of another one: it has digits and letters
+// as ids have, and is no word with a number behind it, as image2 is.
 func isOther(key string) bool {
 	key = strings.TrimPrefix(key, "t3_")
 	return len(key) >= 5 && len(key) <= 8 && telling(manifest.PostID(key)) && isBase36.MatchString(key) &&

@@ -21,19 +21,22 @@ func TestEntryNamed(t *testing.T) {
 	}
 }
 
-// TestUnclearNames: a number that does not say which image it is makes a name that of no image, where some must be gone.
+// TestUnclearNames: a number that does not say which image it is makes a name that of no image, where some must be
+// gone.
 func TestUnclearNames(t *testing.T) {
 	a := newAudit(Config{})
 	a.post("1bodut").Images = []AuditedImage{{ID: "1bodut/2", MustGo: true}}
 	a.post("1bodux")
 	a.post("1boduy").Images = []AuditedImage{{ID: "1boduy/1"}}
-	for name, want := range map[string]bool{"1bodut.jpg": false, "1bodut_0.jpg": false, "1bodut_2.jpg": true, "1bodut-2.jpg": false, "x/1bodut-0.jpg": false,
+	for name, want := range map[string]bool{"1bodut.jpg": false, "1bodut_0.jpg": false, "1bodut_2.jpg": true,
+		"1bodut-2.jpg": false, "x/1bodut-0.jpg": false,
 		"1bodut-copy.jpg": false, "1bodut-12.JPG": false, "1bodut_02.jpg": true, "1bodut.2.jpg": true, "1bodut__2.jpg": true,
 		"1bodut_2of4.jpg": true, "1BODUT_img2.jpg": true, "t3_1bodut_02.jpg": true, "1bodut 2.jpg": false,
 		"1bodux_02.jpg": false, "1boduy_02.jpg": false} {
 		testkit.Same(t, name, want, a.isUnclear(name, a.entryNamed(name)))
 	}
-	for text, want := range map[string]int{"2": 2, "2.0": 2, "02": 2, "0": 0, "00": 0, "": -1, "x": -1, "2.5": -1, "0x2": -1} {
+	for text, want := range map[string]int{"2": 2, "2.0": 2, "02": 2, "0": 0, "00": 0, "": -1, "x": -1, "2.5": -1,
+		"0x2": -1} {
 		n, ok := placeIn(text)
 		if !ok {
 			n = -1

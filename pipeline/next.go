@@ -103,8 +103,8 @@ func next(t terms, rec workspace.Record, a answer) step {
 	return s
 }
 
-// wantsAnother reports whether somebody wants to know whether the labelled image can be had now, in place of one that is
-// another, or that many got.
+// wantsAnother reports whether somebody wants to know whether the labelled image can be had now, in place of one that
+// is another, or that many got.
 func (t terms) wantsAnother(rec workspace.Record) bool {
 	if rec.Image == nil {
 		return false

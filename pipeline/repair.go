@@ -163,10 +163,10 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	return nil
 }
 
-// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row: as
-// where state.db and log were put back together from a backup, and are older than images and dataset. A removal erases
-// the file. When the post was seen live is not known. A job that leaves such a file to the next run notes its digest,
-// because the row can leave the dataset before.
+// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row:
+// as where state.db and log were put back together from a backup, and are older than images and dataset. A removal
+// erases the file. When the post was seen live is not known. A job that leaves such a file to the next run notes its
+// digest, because the row can leave the dataset before.
 func (r *run) fetchedByDataset(ctx context.Context, untold map[string]manifest.Key,
 	fetched map[manifest.Key]auditlog.Event) error {
 	noted, err := state.ReadNote[state.LooseNote](ctx, r.Workspace)

@@ -464,8 +464,8 @@ func (w *world) flipLog() {
 }
 
 // TestDamagedLogKeepsTheLastCopy: while the log is damaged an image that has neither a file nor a row, and is a row of
-// the dataset, stops no removal, and stays unless it is one of those, whatever its host sends now. Once the log is whole
-// again it is taken back.
+// the dataset, stops no removal, and stays unless it is one of those, whatever its host sends now. Once the log is
+// whole again it is taken back.
 func TestDamagedLogKeepsTheLastCopy(t *testing.T) {
 	older := newWorld(t, append(numbered(11), "g*2")...).do("serve 404 p03 p04 g/1; run").ok()
 	ran := older.copied(t).do("serve 3 p03; serve 4 p04; serve 12 g/1; run retry=http_404").ok()
@@ -561,11 +561,13 @@ func TestStateAndLogOfOneBackup(t *testing.T) {
 		want := ran.inspect()
 		testkit.Same(t, "rows", 14, len(want.rows))
 		for _, c := range []struct{ jobs, gone string }{
-			{"run", ""}, {"recheck; run", ""}, {"purge offline; run", ""}, {"purge; run", ""}, {"recheck; recheck; run; run", ""},
+			{"run", ""}, {"recheck; run", ""}, {"purge offline; run", ""}, {"purge; run", ""},
+			{"recheck; recheck; run; run", ""},
 			{"post deleted p11; run", "p11"}, {"post deleted p11; recheck; run", "p11"}, {"purge offline id=p11; run", "p11"},
 			{"recheck; stones removed p11; run", "p11"},
 		} {
-			for _, serve := range []string{"serve 404 p10 p11 p12 p13", "serve 50 p10; serve 51 p11; serve 404 p12", "serve 10 p10"} {
+			for _, serve := range []string{"serve 404 p10 p11 p12 p13", "serve 50 p10; serve 51 p11; serve 404 p12",
+				"serve 10 p10"} {
 				w := ran.copied(t)
 				w.putBack(backup, "state.db", "audit")
 				w.do(serve + "; " + c.jobs).ok()

@@ -11,10 +11,10 @@ import (
 	"rehydrate/policy"
 )
 
-// A stand-in is a host's picture for what it does not have, which is in no list of such pictures. What came from as many
-// URLs as the policy says is suspected to be one, or came so often in place of images that are stored. It is found again
-// each time, so that a raised threshold brings rows back without a download; and how often it came is kept, so that it
-// is no row once most posts have their own image, or are gone.
+// A stand-in is a host's picture for what it does not have, which is in no list of such pictures. What came from as
+// many URLs as the policy says is suspected to be one, or came so often in place of images that are stored. It is found
+// again each time, so that a raised threshold brings rows back without a download; and how often it came is kept, so
+// that it is no row once most posts have their own image, or are gone.
 
 // A StandInsNote has the pictures that may be stand-ins, by the SHA-256 of the file that came.
 type StandInsNote map[string]StandIn

@@ -675,8 +675,8 @@ func (w *Workspace) ExportUnsure(ctx context.Context) (bool, error) {
 	return unsure != "", err
 }
 
-// LogDamaged reports whether the log was damaged when the workspace was opened: it could not tell whether state.db is an
-// older one.
+// LogDamaged reports whether the log was damaged when the workspace was opened: it could not tell whether state.db is
+// an older one.
 func (w *Workspace) LogDamaged() bool { return w.damaged }
 
 // ExportSure notes that the last export of the log is that of the dataset.
@@ -788,8 +788,8 @@ func (w *Workspace) compareWithBroken(ctx context.Context, head auditlog.Checkpo
 	return r, err
 }
 
-// takeBeyond takes over the records behind the first size, which no checkpoint covers, unless they are those that wait in
-// state.db, as after a kill: then both are older.
+// takeBeyond takes over the records behind the first size, which no checkpoint covers, unless they are those that wait
+// in state.db, as after a kill: then both are older.
 func (w *Workspace) takeBeyond(ctx context.Context, log *auditlog.Log, size int64, r *restored) error {
 	beyond, err := log.Beyond(ctx, size)
 	if err != nil || len(beyond) == 0 {

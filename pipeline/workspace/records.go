@@ -420,7 +420,8 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (_ map[string]in
 	found, err := list(ctx, w.db, func(i *image) []any { return []any{&i.digest, &i.urls} }, `
 		SELECT i.original_sha256, count(DISTINCT i.source) FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (
-		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1) GROUP BY part HAVING count(*) >= ?1)
+		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1)
+		  GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
 		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls)
 	shared := make(map[string]int, len(found))
