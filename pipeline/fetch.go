@@ -142,6 +142,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 	if err := g.Workspace.StoreImage(ctx, job.Key, body, img); err != nil {
 		return err
 	}
+	g.storedNow.Store(job.Key, true)
 	g.Progress.fetched()
 	if g.OCR == nil { // shards read it
 		g.settled(job.Key, manifest.Result{})

@@ -54,7 +54,8 @@ type gatherer struct {
 	known        hosts        // what the hosts sent
 	replacements replacements // images that may take the place of stored ones
 	later        map[manifest.Key]workspace.LooseImage
-	keepTexts    bool // keep the text of each reading that is replaced: see ReadAgain
+	storedNow    sync.Map // keys of the images that were stored in this run where none was
+	keepTexts    bool     // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(removed state.RemovedPictures, keepTexts bool) *gatherer {
@@ -82,7 +83,7 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 		return err
 	}
 	g := r.newGatherer(removed, keepTexts)
-	g.terms.suspected, err = state.StandIns(ctx, r.Workspace, r.Policy)
+	g.terms.suspected, err = state.NotedStandIns(ctx, r.Workspace, r.Policy)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	}
 	p.Images = 0
 	t := newTerms(r.Config, removed, nil)
-	t.suspected, err = state.StandIns(ctx, r.Workspace, r.Policy)
+	t.suspected, err = state.NotedStandIns(ctx, r.Workspace, r.Policy)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (r *run) repair(ctx context.Context, a workspace.Astray) ([]workspace.Loose
 	if err := r.restoreLoose(ctx, &a); err != nil {
 		return nil, err
 	}
-	if r.loads { // all that were left to it are taken back
+	if r.loads && len(r.later) == 0 { // all that were left to it are taken back
 		if err := state.ClearNote[state.LooseNote](ctx, r.Workspace); err != nil {
 			return nil, err
 		}
@@ -115,14 +115,8 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		return nil
 	}
 	fetched, told, err := r.fetched(ctx, loaded)
-	if errors.As(err, new(*auditlog.Broken)) {
-		r.keepUnknown(slices.DeleteFunc(slices.Clone(a.Loose), func(l workspace.LooseImage) bool {
-			_, candidate := loaded[l.Key]
-			return !candidate
-		}))
-		return nil
-	}
-	if err != nil {
+	damaged := errors.As(err, new(*auditlog.Broken))
+	if err != nil && !damaged {
 		return err
 	}
 	untold := map[string]manifest.Key{}
@@ -130,6 +124,14 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		if !told[k] && !removed[k] && !missing[k] {
 			untold[k.String()] = k
 		}
+	}
+	if damaged {
+		r.keepUnknown(slices.DeleteFunc(slices.Clone(a.Loose), func(l workspace.LooseImage) bool {
+			_, candidate := loaded[l.Key]
+			return !candidate
+		}))
+		_, err := r.noteLoose(ctx, untold)
+		return err
 	}
 	if err := r.fetchedByDataset(ctx, untold, fetched); err != nil {
 		return err
@@ -163,42 +165,48 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	return nil
 }
 
-// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row:
-// as where state.db and log were put back together from a backup, and are older than images and dataset. A removal
-// erases the file. When the post was seen live is not known. A job that leaves such a file to the next run notes its
-// digest, because the row can leave the dataset before.
+// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row, or
+// had one when an earlier job looked: as where state.db and log were put back together from a backup, and are older than
+// images and dataset. A removal erases the file. When the post was seen live is not known.
 func (r *run) fetchedByDataset(ctx context.Context, untold map[string]manifest.Key,
 	fetched map[manifest.Key]auditlog.Event) error {
+	found, err := r.noteLoose(ctx, untold)
+	for row, k := range untold {
+		if digest := found[row]; digest != "" {
+			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+		}
+	}
+	return err
+}
+
+// noteLoose notes the digests that the dataset has of images, because their rows can leave it before a job takes the
+// images back. It returns all that are noted.
+func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (state.LooseNote, error) {
 	noted, err := state.ReadNote[state.LooseNote](ctx, r.Workspace)
-	if err != nil || len(untold) == 0 {
-		return err
+	if err != nil || len(wanted) == 0 {
+		return noted, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found := maps.Clone(noted)
 	if found == nil {
 		found = state.LooseNote{}
 	}
 	for _, f := range files {
-		err := r.findInFile(ctx, f.Name, untold, func(k manifest.Key, body []byte) error {
+		err := r.findInFile(ctx, f.Name, wanted, func(k manifest.Key, body []byte) error {
 			found[k.String()] = state.SHA256(body)
 			return nil
 		})
 		if err != nil && ctx.Err() != nil { // a damaged file of the dataset has nothing to say
-			return err
+			return nil, err
 		}
 	}
-	for row, k := range untold {
-		if digest := found[row]; digest != "" {
-			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
-		}
+	if maps.Equal(found, noted) {
+		return found, nil
 	}
-	if r.loads || maps.Equal(found, noted) {
-		return nil
-	}
-	return state.WriteNote(ctx, r.Workspace, found)
+	return found, state.WriteNote(ctx, r.Workspace, found)
 }
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
@@ -248,7 +256,15 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	fetched, _, err := r.fetched(ctx, unknown.loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
 		_, loose, err := r.unpackUnknown(ctx, unknown.perhaps(missing))
+		if err != nil {
+			return nil, err
+		}
 		r.keepUnknown(loose)
+		rows := map[string]manifest.Key{}
+		for _, l := range loose {
+			rows[l.Key.String()] = l.Key
+		}
+		_, err = r.noteLoose(ctx, rows)
 		return nil, err
 	}
 	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {

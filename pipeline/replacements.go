@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -66,10 +67,12 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 			return err
 		}
 		if f != nil {
-			if refused[o.OriginalSHA256] == nil {
-				refused[o.OriginalSHA256] = map[string]bool{}
+			if f.Outcome == manifest.Changed {
+				if refused[o.OriginalSHA256] == nil {
+					refused[o.OriginalSHA256] = map[string]bool{}
+				}
+				refused[o.OriginalSHA256][o.job.source] = true
 			}
-			refused[o.OriginalSHA256][o.job.source] = true
 			if err := g.noImage(ctx, o.job, f); err != nil {
 				return err
 			}
@@ -82,16 +85,32 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		read = append(read, o.ID)
 	}
 	g.replacements.discard(ctx)
+	if err := g.noteRefused(ctx, refused); err != nil {
+		return err
+	}
+	return g.readMore(ctx, read)
+}
+
+// noteRefused notes pictures that came from so many places in place of stored images, and who had them before.
+func (g *gatherer) noteRefused(ctx context.Context, refused map[string]map[string]bool) error {
 	often := state.StandInsNote{}
 	for digest, places := range refused {
 		if n := g.Policy.Images.SuspectAfter; n > 0 && len(places) >= n {
 			often[digest] = state.StandIn{Replaced: len(places)}
 		}
 	}
-	if err := state.AddStandIns(ctx, g.Workspace, often); err != nil {
+	had, err := g.Workspace.ImagesThatCame(ctx, slices.Sorted(maps.Keys(often)))
+	if err != nil {
 		return err
 	}
-	return g.readMore(ctx, read)
+	for _, rec := range had {
+		if _, now := g.storedNow.Load(rec.Key); !now {
+			s := often[rec.Image.OriginalSHA256]
+			s.Before = append(s.Before, rec.Key.String())
+			often[rec.Image.OriginalSHA256] = s
+		}
+	}
+	return state.AddStandIns(ctx, g.Workspace, often)
 }
 
 // refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil

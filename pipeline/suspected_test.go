@@ -2,10 +2,13 @@ package pipeline
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/pipeline/state"
 )
 
 // TestSuspectedStandIns: what many got in place of their image is no row as long as the policy says so, however many
@@ -71,6 +74,40 @@ func TestWhatComesInPlaceOfStoredImages(t *testing.T) {
 			[]string{s.outcome("p18"), s.outcome("p19"), s.outcome("p00")})
 		s = w.do("run").ok().inspect()
 		testkit.Same(t, c.picture+", again", c.want, s.outcome("p18"))
+	}
+}
+
+// TestRealImagesThatLookLikeStandIns: an image that was its entry's before its host sent it in place of others stays
+// that, and so does one that many share and that was not read yet.
+func TestRealImagesThatLookLikeStandIns(t *testing.T) {
+	const lies = "move 5 p10 p11 p12 p13; run"
+	for _, c := range []struct{ jobs, row, want string }{
+		{"serve 503 p18; run; serve 5 p18; " + lies, "p18", "placeholder/suspected_placeholder"},
+		{"serve 503 p18; run; serve 5 p18; " + lies + "; run; " + lies, "p18", "placeholder/suspected_placeholder"},
+		{"run; " + lies, "p05", "kept/"},
+		{"run; " + lies + "; run; " + lies, "p05", "kept/"},
+		{"run; " + lies + "; run; move 90 p05; run", "p05", "kept/"},
+		{"run; " + lies + "; run; serve 90 p05; run retry=placeholder", "p05", "kept/"},
+		{"run; LOSE state.db; " + lies, "p05", "kept/"},
+	} {
+		w := newWorld(t, numbered(20)...)
+		first, rest, lost := strings.Cut(c.jobs, "; LOSE state.db")
+		w.do(first).ok()
+		if lost {
+			testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+			w.do(strings.TrimPrefix(rest, "; ")).ok()
+		}
+		s := w.inspect()
+		testkit.Same(t, c.jobs, c.want, s.outcome(c.row))
+		if c.want == "kept/" {
+			testkit.Same(t, c.jobs+": the image", state.SHA256(drawn(strings.TrimPrefix(c.row, "p0"))), imageOf(w, c.row))
+		}
+	}
+	for _, jobs := range []string{"run; move 90 p00; run", "split; move 90 p00; run", "split; move 90 p00; split; work; merge",
+		"split; serve 90 p00; run retry=placeholder", "fail 70; run; move 90 p00; run", "run die=150; move 90 p00; run",
+		"run; engine B; fail 70; run; move 90 p00; run"} {
+		w := newWorld(t, numbered(20)...).do("serve 70 p00 p01 p02 p03 p04").do(jobs)
+		testkit.Same(t, "one that many share: "+jobs, state.SHA256(drawn("70")), imageOf(w, "p00"))
 	}
 }
 

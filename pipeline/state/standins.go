@@ -23,6 +23,16 @@ type StandInsNote map[string]StandIn
 type StandIn struct {
 	URLs     int `json:"urls,omitempty"`     // that it is stored from at the same time, of live posts
 	Replaced int `json:"replaced,omitempty"` // stored images for which it came instead in one run
+	// Before are the rows that had it before the first such run: it is their own.
+	Before []string `json:"before,omitempty"`
+}
+
+// with adds what is known later.
+func (s StandIn) with(later StandIn) StandIn {
+	if s.Replaced == 0 {
+		s.Before = later.Before
+	}
+	return StandIn{max(s.URLs, later.URLs), max(s.Replaced, later.Replaced), s.Before}
 }
 
 func (StandInsNote) key() string { return "stand_ins" }
@@ -38,10 +48,7 @@ func AddStandIns(ctx context.Context, ws *workspace.Workspace, add StandInsNote)
 		all = StandInsNote{}
 	}
 	for digest, s := range add {
-		all[digest] = StandIn{max(s.URLs, all[digest].URLs), max(s.Replaced, all[digest].Replaced)}
-	}
-	if maps.Equal(all, known) {
-		return nil
+		all[digest] = all[digest].with(s)
 	}
 	return WriteNote(ctx, ws, all)
 }
@@ -52,6 +59,16 @@ const SmallSide = 200
 // StandIns returns the entries whose stored image is suspected to be a stand-in.
 func StandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
 	found, _, err := findStandIns(ctx, ws, p)
+	return found, err
+}
+
+// NotedStandIns is StandIns for pictures that a job took for stand-ins before, which read all texts.
+func NotedStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy) (map[manifest.Key]bool, error) {
+	known, err := ReadNote[StandInsNote](ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := known.find(ctx, ws, p.Images.SuspectAfter)
 	return found, err
 }
 
@@ -70,39 +87,50 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 	if err != nil {
 		return nil, nil, err
 	}
-	often := StandInsNote{}
-	for digest, urls := range shared {
-		often[digest] = StandIn{max(urls, known[digest].URLs), known[digest].Replaced}
+	all := maps.Clone(known)
+	if all == nil {
+		all = StandInsNote{}
 	}
-	for digest, s := range known {
-		if s.URLs >= n || s.Replaced >= n {
-			often[digest] = StandIn{max(s.URLs, shared[digest]), s.Replaced}
+	for digest, urls := range shared {
+		all[digest] = known[digest].with(StandIn{URLs: urls})
+	}
+	return all.find(ctx, ws, n)
+}
+
+// find returns the entries that have one of the pictures, which came n times, and what is to be noted of these.
+func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) (map[manifest.Key]bool, StandInsNote,
+	error) {
+	var digests []string
+	for digest, in := range s {
+		if n > 0 && (in.URLs >= n || in.Replaced >= n) {
+			digests = append(digests, digest)
 		}
 	}
-	if len(often) == 0 {
+	if len(digests) == 0 {
 		return nil, nil, nil
 	}
-	records, err := ws.ImagesThatCame(ctx, slices.Sorted(maps.Keys(often)))
+	slices.Sort(digests)
+	records, err := ws.ImagesThatCame(ctx, digests)
 	if err != nil {
 		return nil, nil, err
 	}
 	found, note := map[manifest.Key]bool{}, StandInsNote{}
 	for _, rec := range records {
-		s := often[rec.Image.OriginalSHA256]
-		if standsIn(rec, s.Replaced >= n) {
-			found[rec.Key], note[rec.Image.OriginalSHA256] = true, s
+		if in := s[rec.Image.OriginalSHA256]; in.isOf(rec, n) {
+			found[rec.Key], note[rec.Image.OriginalSHA256] = true, in
 		}
 	}
 	return found, note, nil
 }
 
-// standsIn reports whether a picture that came often stands in for the image of an entry. What many people posted does
-// not: it is large, has text, lies where they said, and came in place of no other.
-func standsIn(rec workspace.Record, replaced bool) bool {
+// isOf reports whether the stored image of an entry is the stand-in, if n times are enough. What many people posted is
+// none: it is large, has text, and lies where they said.
+func (s StandIn) isOf(rec workspace.Record, n int) bool {
 	img := rec.Image
-	stands := replaced || max(img.Width, img.Height) < SmallSide || img.Redirected ||
-		strings.TrimSpace(rec.Reading.Text) == ""
-	return stands && !Proven(rec.Entry, *img)
+	textless := rec.Reading != nil && strings.TrimSpace(rec.Reading.Text) == ""
+	looks := max(img.Width, img.Height) < SmallSide || img.Redirected || textless
+	inPlace := s.Replaced >= n && !slices.Contains(s.Before, rec.Key.String())
+	return (s.URLs >= n && looks || inPlace) && !Proven(rec.Entry, *img)
 }
 
 // ReasonSuspected is the reason of an entry whose stored image is suspected to be a stand-in.

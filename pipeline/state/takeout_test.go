@@ -343,9 +343,9 @@ func TestWhichSharedImagesStandIn(t *testing.T) {
 		{shared(5, 5, true, "", "01"), true},
 	} {
 		testkit.Same(t, fmt.Sprintf("%+v, %q, in place of others", *c.rec.Image, c.rec.Reading.Text),
-			c.rec.SHA256 != c.rec.Image.SHA256, standsIn(c.rec, true))
+			c.rec.SHA256 != c.rec.Image.SHA256, StandIn{Replaced: 4}.isOf(c.rec, 4))
 		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want,
-			standsIn(c.rec, false))
+			StandIn{URLs: 4}.isOf(c.rec, 4))
 	}
 }
 
