@@ -386,3 +386,36 @@ func TestPlacesOfManyIDs(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%d places", c.places), true, errors.Is(err, c.want))
 	}
 }
+
+// TestNumbersThatDoNotSayWhichImage: of a post that lost an image they leave the audit open, in the name of a file whose
+// bytes are not known and in a cell. What else the name or the cell has is found.
+func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	with := strings.NewReplacer("LIVE1", live1, "LIVE2", live2, "GONE", goneUnseen)
+	for _, c := range []struct {
+		name, text string
+		open, gone bool
+	}{
+		{"LIVE1-1.png", "", false, false}, {"LIVE2_1.png", "", false, false},
+		{"LIVE1_1.png", "", true, false}, {"LIVE1_01.png", "", true, false}, {"LIVE1.1.png", "", true, false},
+		{"LIVE1_1-GONE.png", "", true, true}, {"LIVE1_1 GONE.txt", "text", true, true},
+		{"a.csv", "n,file\n1,LIVE1_1.jpg\n", true, false}, {"a.csv", "n,id\n1,LIVE1_1\n", true, false},
+		{"a.csv", "n,file\n1,LIVE1-1.jpg\n", false, false},
+		{"a.csv", "n,file\n1,LIVE1_1.jpg;GONE.jpg\n", true, true}, {"a.csv", "n,file\n1,GONE/LIVE1_1.jpg\n", true, true},
+		{"a.csv", "n,file\n1,\"LIVE1-1.jpg, LIVE1-2.jpg, GONE.jpg\"\n", false, true},
+		{"a.txt", "this is LIVE1_1 as it was, and LIVE1_0 was never", true, false},
+	} {
+		file, body := filepath.Join(t.TempDir(), with.Replace(c.name)), []byte(with.Replace(c.text))
+		if c.text == "" {
+			body = encodePNG(drawn(77))
+		}
+		testkit.OK(t, os.WriteFile(file, body, 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, c.name+" "+c.text, []bool{c.open, c.gone}, []bool{
+			slices.ContainsFunc(r.Open, func(o Open) bool { return strings.Contains(o.What, "which image is meant") }),
+			slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == goneUnseen })})
+	}
+}

@@ -431,6 +431,8 @@ func (a *audit) decideImage(s *sighting) {
 		a.openOf(like.name, where, "open it: it can be another caption on the same picture. The original is erased, so "+
 			"compare its id and its time with those of the post, and write beside this report what you saw",
 			"%s like the image of %s, which was removed (%d of 64 bits apart)", looks, like.name, apart)
+	case s.unclear && s.what == "" && !slices.ContainsFunc(s.digests, a.gone.stays):
+		a.openUnclear(s.place)
 	case in.open():
 		a.openOf(in.of.name, where, "look at it: an icon or an example may stay; if it is the image of the removed post, "+
 			"delete it", "%s is %s", cmp.Or(s.what, "it"), in)
@@ -582,23 +584,23 @@ func (a *audit) isUnclear(name, entry string) bool {
 }
 
 // openUnclear notes that numbers behind ids do not say which images they mean: once, wherever in the file they are.
-func (w walker) openUnclear(p place) {
+func (a *audit) openUnclear(p place) {
 	if p.lists() {
 		return
 	}
-	w.openOnce(p.src.where, p.String(), "look which image it is: programs count those of a post from 0 or from 1",
+	a.openOnce(p.src.where, p.String(), "look which image it is: programs count those of a post from 0 or from 1",
 		"numbers behind ids of posts that stay, and of which some images must be gone, do not say which image is meant")
 }
 
-// claimedBy is entryNamed, but of a name that may be any number or word, outside of the workspace and its copies, or
-// that does not say which image it is, it returns "": the file then counts as one of no post.
-func (a *audit) claimedBy(s *source, name string) string {
+// placeNamed is the place of a file or member of that name: of an entry as entryNamed has it, unless the name does not say
+// which image it is, or is any number or word, outside of the workspace and its copies: the file then counts as one of
+// no post.
+func (a *audit) placeNamed(p place, name string) place {
 	entry := a.entryNamed(name)
-	if a.isUnclear(name, entry) {
-		return ""
+	p.own, p.unclear = entry, a.isUnclear(name, entry)
+	e := a.evidenceOn(entry)
+	if p.unclear || e != nil && e.MustGo && !telling(e.ID) && !p.src.ofRelease() {
+		p.own = ""
 	}
-	if e := a.evidenceOn(entry); e != nil && e.MustGo && !telling(e.ID) && !s.ofRelease() {
-		return ""
-	}
-	return entry
+	return p
 }

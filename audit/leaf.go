@@ -70,7 +70,9 @@ type place struct {
 	again bool   // what stands there stands in a row or member as well, which says whose it is
 	list  bool   // all in it is a list that may name posts that are gone
 	own   string // the entry that the name of a file or member claims; empty where the name may be any number or word
-	kin   FindingKind
+	// unclear says that the name has a number which does not say which image of its post it is.
+	unclear bool
+	kin     FindingKind
 }
 
 func (p place) String() string {
@@ -376,16 +378,16 @@ func (c *column) matchID(w walker, p place, text string, number bool) (isID bool
 		if isNumber && wrong == nil && post.Image == 0 && w.posts[post.ID] != nil {
 			if n > 0 && w.posts[post.ID].losesImages() {
 				w.openUnclear(p)
-				return true
+				return false
 			}
 			key, err, named = manifest.Key{ID: post.ID, Image: n}, nil, true
 		}
 	}
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
-			if w.isUnclear(text, name) {
+			if w.isUnclear(text, name) && !strings.ContainsAny(text, ",;|") {
 				w.openUnclear(p)
-				return true
+				return false
 			}
 			key, _ = manifest.ParseKey(name)
 			named = true

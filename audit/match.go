@@ -160,13 +160,10 @@ func (w walker) names(p place, name, kind string) {
 	if e := w.postOf(entry); e != nil {
 		w.sees(p, e)
 	}
-	if w.isUnclear(name, entry) {
-		if !isImageName.MatchString(path.Ext(name)) { // else its bytes tell
-			w.openUnclear(p)
-		}
-		return
+	if p.unclear && kind != isImage { // else its bytes tell
+		w.openUnclear(p)
 	}
-	if e := w.evidenceOn(entry); e != nil && e.MustGo {
+	if e := w.evidenceOn(entry); e != nil && e.MustGo && !p.unclear {
 		switch {
 		case p.own != "" && (telling(e.ID) || p.src.name != "" || isImageName.MatchString(path.Ext(name))):
 			w.finding(FoundRow, entry, p, "its id as the file's name")
@@ -406,7 +403,9 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 			if e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]; e != nil {
 				entry, behind := string(e.ID), text[end:]
 				if e.losesImages() && isUnclearNumber.Match(behind) {
-					w.openUnclear(p)
+					if !p.unclear {
+						w.openUnclear(p)
+					}
 					continue
 				}
 				if !e.MustGo { // an image of it may have to

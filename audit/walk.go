@@ -212,7 +212,7 @@ func mayBeEmpty(name string) bool {
 
 func (w walker) source(s *source) error {
 	if s.open == nil {
-		w.names(place{src: s, path: s.where, own: w.claimedBy(s, s.rel)}, s.rel, "")
+		w.names(w.placeNamed(place{src: s, path: s.where}, s.rel), s.rel, "")
 		return nil
 	}
 	r, err := s.open()
@@ -241,7 +241,7 @@ func (w walker) source(s *source) error {
 	if w.accountFor(s, kind, all) {
 		return nil
 	}
-	p := place{src: s, path: s.where, own: w.claimedBy(s, s.rel), label: gitOwn.MatchString(s.where), list: s.list}
+	p := w.placeNamed(place{src: s, path: s.where, label: gitOwn.MatchString(s.where), list: s.list}, s.rel)
 	if rec := w.storedAs(p); rec != nil && kind != isImage {
 		w.stray(rec.name, s.where, doFetch, "it is not the image that was stored there: it is no image")
 	}
@@ -676,8 +676,7 @@ func (w walker) raw(p place, all *io.SectionReader) {
 // member looks at a member of a container, and at its name; an empty one says nothing. It returns what cut it off.
 func (w walker) member(p place, name string, r io.Reader) (cut error) {
 	if name != "" {
-		p = p.in(name)
-		p.own = w.claimedBy(p.src, name)
+		p = w.placeNamed(p.in(name), name)
 	}
 	all, end, cut := w.unpack(r)
 	w.lost(p, cut)
