@@ -261,8 +261,14 @@ func (t *table) listed() bool {
 	return around >= 0 && !part
 }
 
-// isMarked finds a name as Reddit gives it to posts.
-var isMarked = regexp.MustCompile(`^(?i:t3_)[0-9A-Za-z]{1,13}$`)
+// isName reports whether the values of the column are names, as Reddit gives them to posts.
+func (c *column) isName() bool { return strings.HasSuffix(c.name, "name") }
+
+var (
+	// isMarked finds such a name.
+	isMarked = regexp.MustCompile(`^(?i:t3_)[0-9A-Za-z]{1,13}$`)
+	isBlank  = regexp.MustCompile(`(?i)^\W*(null|none|nan|n/a|removed|deleted|)\W*$`)
+)
 
 // scanMember is scanValue for a value of JSON, of which ids and places are noted until their object ends.
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
@@ -275,8 +281,9 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	}
 	_, isText := value.(string)
 	none := len(c.hits) == hits && isText
-	blanked := c.ids && !asWhole.MatchString(text) && t.listed()
-	if c.ids && c.telling > telling || none && (blanked || isMarked.MatchString(text)) {
+	blanked := c.ids && isBlank.MatchString(text) && t.listed()
+	other := c.ids && c.telling > telling || none && c.isName() && isMarked.MatchString(text)
+	if other && !strings.Contains(c.name, "parent") || none && blanked {
 		if err := w.strange(t); err != nil {
 			return err
 		}

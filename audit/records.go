@@ -3,7 +3,9 @@ package audit
 import (
 	"cmp"
 	"math"
+	"path"
 	"slices"
+	"strings"
 )
 
 // A table has rows, and what stands in one is about the ids in it. JSON has records in records: each value of JSON
@@ -105,7 +107,7 @@ func (t *table) shown(row int64) int64 {
 // whole reports whether a row is the only value of a JSON, or in it without a list: it has no number of its own, and
 // can have all posts of the file.
 func (t *table) whole(row int64) bool {
-	if !t.json || t.values > 1 {
+	if !t.json || t.values > 1 || slices.Contains([]string{".jsonl", ".ndjson"}, strings.ToLower(path.Ext(t.path))) {
 		return false
 	}
 	for row > 0 && t.recordsOf(row).number < 0 {

@@ -453,7 +453,7 @@ func separatorOf(ext string, records []string) rune {
 	for i, l := range records {
 		lines[i] = isDataAddress.ReplaceAllString(l, "")
 	}
-	first := slices.IndexFunc(lines, func(l string) bool { return !isBlank(l) })
+	first := slices.IndexFunc(lines, func(l string) bool { return !isEmpty(l) })
 	if isTable && ext != ".tsv" && first >= 0 && !strings.ContainsAny(lines[first], separators+" ") {
 		return ',' // of one column
 	}
@@ -480,7 +480,7 @@ func separates(comma rune, lines []string, titles bool) bool {
 	}
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
 		allQuoted := comma == '\t' && count(l) == most // and nothing but tabs between
-		return isBlank(l) && !allQuoted
+		return isEmpty(l) && !allQuoted
 	})
 	if titles {
 		lines = lines[max(0, slices.IndexFunc(lines, func(l string) bool { return count(l) > 0 })):]
@@ -489,7 +489,7 @@ func separates(comma rune, lines []string, titles bool) bool {
 		!slices.ContainsFunc(lines, func(l string) bool { return count(l) < count(lines[0]) })
 }
 
-func isBlank(l string) bool { return strings.TrimSpace(l) == "" }
+func isEmpty(l string) bool { return strings.TrimSpace(l) == "" }
 
 // csv looks at a table of text. A first line of known ids is a row, else it has the names of the columns.
 func (w walker) csv(p place, r io.Reader, comma rune) error {
@@ -719,17 +719,16 @@ func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed 
 	return err
 }
 
-// isOther reports whether a key that is the id of no known post can be that of another one: it has digits and letters
-// as ids have, and is no word with a number behind it, as image2 is.
+// isOther reports whether a key that is the id of no known post can be that of another one: it has Reddit's mark, or
+// begins with a digit and has letters as newer ids have, and is no size, as 640x480 is.
 func isOther(key string) bool {
-	key = strings.TrimPrefix(key, "t3_")
-	return len(key) >= 5 && len(key) <= 8 && telling(manifest.PostID(key)) && isBase36.MatchString(key) &&
-		!isNumbered.MatchString(key)
+	return isMarked.MatchString(key) || len(key) >= 6 && len(key) <= 8 && telling(manifest.PostID(key)) &&
+		isNewer.MatchString(key) && !isSize.MatchString(key)
 }
 
 var (
-	isBase36   = regexp.MustCompile(`^[0-9a-z]+$`)
-	isNumbered = regexp.MustCompile(`^[a-z]+[0-9]+$`)
+	isNewer = regexp.MustCompile(`^[0-9][0-9a-z]*[a-z][0-9a-z]*[a-z][0-9a-z]*$`)
+	isSize  = regexp.MustCompile(`^[0-9]+(x[0-9]+|[a-z]{1,3})$`)
 )
 
 var isCount = regexp.MustCompile(`^[0-9]{1,9}$`)
