@@ -31,7 +31,10 @@ type Store interface {
 }
 
 // The names in the folder of a log.
-const recordsName, keyName = "records.jsonl", "log.pub"
+// RecordsName is the file with the records.
+const RecordsName = "records.jsonl"
+
+const keyName = "log.pub"
 
 // CheckpointName is the file with the size and root of the log, signed. Where there is a log, it is there.
 const CheckpointName = "checkpoint"
@@ -158,7 +161,7 @@ func (l *Log) Verify(ctx context.Context) error {
 	// Another file in the folder could carry content to whoever gets the log.
 	names, err := l.store.List(ctx)
 	for _, name := range names {
-		if !slices.Contains([]string{recordsName, CheckpointName, keyName}, name) && !l.isStatement(name) {
+		if !slices.Contains([]string{RecordsName, CheckpointName, keyName}, name) && !l.isStatement(name) {
 			return brokenAt(l.Size(), "%q does not belong to the log", name)
 		}
 	}
@@ -335,7 +338,7 @@ func (l *Log) Append(ctx context.Context, key *Key, from int64, lines [][]byte) 
 		return err
 	}
 	// The checkpoint comes last: until then readers see the old log, and after a kill the same call does the same.
-	if err := l.store.Append(ctx, recordsName, l.bytes, data); err != nil {
+	if err := l.store.Append(ctx, RecordsName, l.bytes, data); err != nil {
 		return err
 	}
 	// A lost key was replaced. Readers accept either until the checkpoint is there.
@@ -392,7 +395,7 @@ func (l *Log) Beyond(ctx context.Context, n int64) (events []Event, err error) {
 // lines yields the lines of the file of records, each with its line end and valid until the next; none without a file.
 func (l *Log) lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		f, err := l.store.Open(recordsName)
+		f, err := l.store.Open(RecordsName)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				yield(nil, err)

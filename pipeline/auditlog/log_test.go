@@ -146,7 +146,7 @@ func TestAppendInAnySteps(t *testing.T) {
 		}
 		testkit.Same(t, fmt.Sprintf("files in steps of %d", step), want.files, m.files)
 	}
-	testkit.Same(t, "files", []string{CheckpointName, keyName, recordsName}, slices.Sorted(maps.Keys(want.files)))
+	testkit.Same(t, "files", []string{CheckpointName, keyName, RecordsName}, slices.Sorted(maps.Keys(want.files)))
 }
 
 func TestAppendIsIdempotent(t *testing.T) {
@@ -208,7 +208,7 @@ func flip(m *memory, name string, at int) {
 
 // edit rewrites the records.
 func edit(m *memory, change func([][]byte) [][]byte) {
-	m.files[recordsName] = slices.Concat(change(slices.Collect(bytes.Lines(m.files[recordsName])))...)
+	m.files[RecordsName] = slices.Concat(change(slices.Collect(bytes.Lines(m.files[RecordsName])))...)
 }
 
 // rewrite makes the folder that of a whole log with other records, signed with a key.
@@ -238,7 +238,7 @@ func TestTampering(t *testing.T) {
 		{"nothing", func(*memory) {}, 0, ""},
 		{"record edited", edited(func(l list) list { l[61] = line(t, 61, "other"); return l }), 0,
 			"not all those that checkpoint vouches for"},
-		{"one bit of a record", func(m *memory) { flip(m, recordsName, 3) }, 0, "read a record"},
+		{"one bit of a record", func(m *memory) { flip(m, RecordsName, 3) }, 0, "read a record"},
 		{"record taken out", edited(func(l list) list { return slices.Delete(l, 77, 78) }), 77,
 			"stands in the place of record 78"},
 		{"record put in", edited(func(l list) list { return slices.Insert(l, 515, line(t, 515, "new")) }), 516,
@@ -246,7 +246,7 @@ func TestTampering(t *testing.T) {
 		{"records swapped", edited(func(l list) list { l[10], l[11] = l[11], l[10]; return l }), 10,
 			"stands in the place of record 11"},
 		{"tail dropped", edited(func(l list) list { return l[:552] }), 552, "missing"},
-		{"records gone", func(m *memory) { delete(m.files, recordsName) }, 0, "missing"},
+		{"records gone", func(m *memory) { delete(m.files, RecordsName) }, 0, "missing"},
 		{"half a line", edited(func(l list) list { l[599] = l[599][:50]; return l }), 599, "unexpected end"},
 		{"a line without an end", edited(func(l list) list { return append(l[:7], make([]byte, 3*maxLine)) }), 7,
 			"65536 bytes"},
@@ -440,7 +440,7 @@ func TestEndlessRecords(t *testing.T) {
 		m, _ := written(t, 3)
 		l, err := Open(t.Context(), m, known(Known{Queue: lines(t, 0, 4)}))
 		testkit.OK(t, err)
-		m.files[recordsName] = append(m.files[recordsName], strings.Repeat(endless, 1<<20/len(endless))...)
+		m.files[RecordsName] = append(m.files[RecordsName], strings.Repeat(endless, 1<<20/len(endless))...)
 		if err := l.check(t.Context()); err != nil || len(l.beyond) > 5*maxLine {
 			t.Errorf("%d bytes, %v", len(l.beyond), err)
 		}
@@ -456,7 +456,7 @@ func TestForged(t *testing.T) {
 	tree.add(1, []byte("{}\n"))
 	c, err := testKey(t, 1).sign(2, tree.root(2))
 	testkit.OK(t, err)
-	m.files[CheckpointName], m.files[recordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
+	m.files[CheckpointName], m.files[RecordsName] = c.Signed, append(line(t, 0, "p0"), "{}\n"...)
 	breaks(t, check(t.Context(), m, Known{}), 1, "read a record")
 }
 
@@ -483,13 +483,13 @@ func TestUnreadable(t *testing.T) {
 	}{
 		"Open": {[]string{CheckpointName, keyName, "known"},
 			func(l *Log) error { _, err := Open(ctx, l.store, l.find); return err }},
-		"Verify":  {[]string{recordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
-		"Append":  {[]string{recordsName}, func(l *Log) error { return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10)) }},
-		"Recover": {[]string{recordsName}, func(l *Log) error { _, err := l.Recover(ctx, 10, ""); return err }},
-		"Since":   {[]string{recordsName}, func(l *Log) error { _, err := l.Since(ctx, l.last.Signed); return err }},
-		"Root":    {[]string{recordsName}, func(l *Log) error { _, err := l.Root(ctx, 3); return err }},
+		"Verify":  {[]string{RecordsName, keyName, "list", "known"}, func(l *Log) error { return l.Verify(ctx) }},
+		"Append":  {[]string{RecordsName}, func(l *Log) error { return l.Append(ctx, testKey(t, 1), 9, lines(t, 9, 10)) }},
+		"Recover": {[]string{RecordsName}, func(l *Log) error { _, err := l.Recover(ctx, 10, ""); return err }},
+		"Since":   {[]string{RecordsName}, func(l *Log) error { _, err := l.Since(ctx, l.last.Signed); return err }},
+		"Root":    {[]string{RecordsName}, func(l *Log) error { _, err := l.Root(ctx, 3); return err }},
 	} {
-		for _, name := range []string{recordsName, CheckpointName, keyName, "list", "known"} {
+		for _, name := range []string{RecordsName, CheckpointName, keyName, "list", "known"} {
 			for _, bad := range []string{name, "open " + name} {
 				m, _ := written(t, 9)
 				l := reopen(t, m)
@@ -558,7 +558,7 @@ func TestOutsider(t *testing.T) {
 				func(l [][]byte) [][]byte { l[3] = line(t, 3, "other"); return l })
 		},
 		"Signature":            func(m *memory) { flip(m, CheckpointName, 40) },
-		"the log holds: 11 re": func(m *memory) { m.files[recordsName] = append(m.files[recordsName], "half a line"...) },
+		"the log holds: 11 re": func(m *memory) { m.files[RecordsName] = append(m.files[RecordsName], "half a line"...) },
 	} {
 		m, _ := written(t, 11)
 		do(m)

@@ -226,6 +226,10 @@ func (w *Workspace) recognize(mustExist bool) error {
 	if _, err := w.root.Lstat(path.Join(auditName, auditlog.CheckpointName)); err == nil {
 		return nil
 	}
+	if _, err := w.root.Lstat(path.Join(auditName, auditlog.RecordsName)); err == nil {
+		return fmt.Errorf("%w any more: it lost %s and %s/%s; put one of them back from a backup", ErrNoWorkspace, stateName,
+			auditName, auditlog.CheckpointName)
+	}
 	list, err := fs.ReadDir(w.root.FS(), ".")
 	for _, e := range list {
 		if e.Name() != lockName && !durable.IsTemp(e.Name()) {

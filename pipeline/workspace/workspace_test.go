@@ -220,6 +220,11 @@ func TestOpenRefuses(t *testing.T) {
 		says     string
 	}{
 		{"other files", func(t *testing.T, dir string) { mkdir(t, dir); write(t, dir+"/thesis.tex", "x") }, false, ErrNoWorkspace, "thesis.tex"},
+		{"lost state.db and checkpoint", func(t *testing.T, dir string) {
+			mkdir(t, dir)
+			mkdir(t, dir+"/audit")
+			write(t, dir+"/audit/records.jsonl", "x")
+		}, false, ErrNoWorkspace, "it lost state.db and audit/checkpoint; put one of them back"},
 		{"symbolic link", func(t *testing.T, dir string) { mkdir(t, dir+"-real"); testkit.OK(t, os.Symlink(dir+"-real", dir)) }, false,
 			ErrNoWorkspace, "symbolic link"},
 		{"file", func(t *testing.T, dir string) { write(t, dir, "x") }, false, ErrNoWorkspace, "not a folder"},
