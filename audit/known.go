@@ -274,12 +274,8 @@ func (a *audit) resolve(ctx context.Context) error {
 		if k == nil {
 			continue
 		}
-		row, alone := s.byPostAlone(k.name)
-		switch {
-		case alone && (s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays)):
+		if s.byPostAlone(k.name) {
 			continue // what it is says more than the id of a post that stays
-		case alone:
-			a.finding(FoundRow, k.name, row.spot(), itsRow)
 		}
 		gone[s] = k
 		if a.storedAs(s.place) == nil {
@@ -328,11 +324,10 @@ func (k *Known) count(all ...*evidence) {
 	k.Weak += number(!texts && slices.ContainsFunc(all, func(e *evidence) bool { return e.weak }))
 }
 
-// byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays, and
-// returns the row that has it.
-func (p place) byPostAlone(entry string) (row place, alone bool) {
-	hits, row := p.rowHits()
-	return row, slices.ContainsFunc(hits, func(h hit) bool { return h.alone && h.entry() == entry })
+// byPostAlone reports whether all that says that an image is of an entry is the id of its post, which stays.
+func (p place) byPostAlone(entry string) bool {
+	hits, _ := p.rowHits()
+	return slices.ContainsFunc(hits, func(h hit) bool { return h.alone && h.entry() == entry })
 }
 
 // tellAlone says that ids of galleries which stay are in rows of which nothing was found, and that their first image

@@ -274,6 +274,7 @@ type table struct {
 	lends     []lending    // the ids of the object that is being read, and of those around it
 	lent      []lending    // those that parts lend, with the record that each is lent to
 	strangers []int64      // the records with ids of posts that are not known
+	unclear   []postOfRow  // images that names with unclear numbers may mean
 	ids       []apartID    // for which no place of an image was found yet
 	places    []apartPlace // for which no id was found yet
 	ended     int32        // how many lists had some
@@ -377,7 +378,7 @@ func (c *column) matchID(w walker, p place, text string, number bool) (isID bool
 		post, wrong := manifest.ParseKey(text[:at])
 		if isNumber && wrong == nil && post.Image == 0 && w.posts[post.ID] != nil {
 			if n > 0 && w.posts[post.ID].losesImages() {
-				w.openUnclear(p)
+				w.noteUnclear(p, post.ID)
 				return false
 			}
 			key, err, named = manifest.Key{ID: post.ID, Image: n}, nil, true
@@ -386,7 +387,7 @@ func (c *column) matchID(w walker, p place, text string, number bool) (isID bool
 	if err != nil && isImageName.MatchString(path.Ext(text)) {
 		if name := w.entryNamed(text); name != "" {
 			if w.isUnclear(text, name) && !strings.ContainsAny(text, ",;|") {
-				w.openUnclear(p)
+				w.noteUnclear(p, w.postOf(name).ID)
 				return false
 			}
 			key, _ = manifest.ParseKey(name)
@@ -518,7 +519,7 @@ func (w walker) finish(t *table) {
 		w.lost(t.place, err)
 	}
 	t.lendHits()
-	images := t.ofImages()
+	images, unclear := t.ofImages(), t.unclearRows()
 	for _, c := range t.order {
 		if c.text != nil {
 			w.recordCaptions(t.at(0, c), c.text)
@@ -544,7 +545,8 @@ func (w walker) finish(t *table) {
 			if ids {
 				w.sees(p, h.post)
 			}
-			h.alone = e.MustGo && !h.post.MustGo && !images && h.post.ofSeveral(e.imageGone)
+			alone := !images || h.image == 0 && !h.named && unclear[postOfRow{h.row, h.post}]
+			h.alone = e.MustGo && !h.post.MustGo && alone && h.post.ofSeveral(e.imageGone)
 			if sure && about {
 				rows = append(rows, h)
 			}

@@ -643,15 +643,24 @@ func listsDigests(run []byte) bool {
 func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
 	for _, e := range escapes[:2] {
-		if bytes.Count(text, []byte{e.mark}) >= 16 && !hasNoText(text) {
-			plain := e.replace(text, resolve)
-			w.carve(p, plain)
-			// PostgreSQL writes escapes in escapes, and in literals quotes twice
-			if bytes.Count(text, []byte(`\\`)) >= 16 {
-				w.carve(p, e.replace(plain, resolve))
-				w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
-			}
+		if bytes.Count(text, []byte{e.mark}) < 16 || hasNoText(text) {
+			continue
 		}
+		w.resolved(p, e, text)
+		// Tables of text write a quote twice.
+		if bytes.Contains(text, []byte(`""`)) {
+			w.resolved(p, e, bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)))
+		}
+	}
+}
+
+func (w walker) resolved(p place, e escape, text []byte) {
+	plain := e.replace(text, resolve)
+	w.carve(p, plain)
+	// PostgreSQL writes escapes in escapes, and in literals quotes twice
+	if bytes.Count(text, []byte(`\\`)) >= 16 {
+		w.carve(p, e.replace(plain, resolve))
+		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
 	}
 }
 

@@ -188,6 +188,26 @@ type postOfRow struct {
 	post *evidence
 }
 
+// noteUnclear notes a name in a table whose number does not say which image of a post it means: nor does then the id of
+// the post beside it.
+func (w walker) noteUnclear(p place, id manifest.PostID) {
+	w.openUnclear(p)
+	if w.charge(valueCost) == nil {
+		p.table.unclear = append(p.table.unclear, postOfRow{p.row, w.posts[id]})
+	}
+}
+
+// unclearRows are those of the table with such a name, and the records around them.
+func (t *table) unclearRows() map[postOfRow]bool {
+	rows := map[postOfRow]bool{}
+	for _, u := range t.unclear {
+		for ; u.row >= 0 && !rows[u]; u.row, _ = t.around(u.row) {
+			rows[u] = true
+		}
+	}
+	return rows
+}
+
 // nameImages has an id without a place stand for the images of its post that its row, or a record in it, names in other
 // columns. Where they name the first one, or the table says by places which image a row is of, it stands for that.
 func (t *table) nameImages(w walker) error {

@@ -467,6 +467,9 @@ func separatorOf(ext string, records []string) rune {
 			}
 		}
 	}
+	if ext == ".tsv" && len(lines) == 0 && first >= 0 && !strings.Contains(records[first], " ") {
+		return '\t' // of one column
+	}
 	return 0
 }
 

@@ -112,6 +112,7 @@ func TestSeparatorOf(t *testing.T) {
 		{".tsv", "id\ttext\tn\n\t\n\"a\"\t\"b\"\t\"1\"\n\n", '\t'},
 		{".tsv", "Posts\n\"id\"\t\"text\"\n\"a\"\t\"b\"\n", '\t'},
 		{"", "\n\n", 0},
+		{".tsv", "id\na\nb\n", '\t'},
 	} {
 		got := separatorOf(c.ext, outlines(strings.NewReader(c.text), 64<<10, true))
 		testkit.Same(t, c.ext+" "+c.text, string(c.want), string(got))

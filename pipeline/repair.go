@@ -89,69 +89,68 @@ func (r *run) allowMissing(a workspace.Astray) error {
 	return nil
 }
 
-// restoreLoose takes images back whose rows are lost, or are of earlier images, as with an older state.db: what the
-// log says was fetched last of a post that is not gone, and was not erased since. Such an entry's own image is not
-// missing then. Those of entries that are not loaded stay for the next run.
+// looseImages are image files without rows, or with those of earlier images, that may be images of posts which stay.
+type looseImages struct {
+	loaded  map[manifest.Key]bool // whether state.db has the entry
+	removed map[manifest.Key]bool // its image was removed, by state.db
+	missing map[manifest.Key]bool // state.db has an image of it, which is not there
+}
+
+// restoreLoose takes images back whose rows are lost, or are of earlier images, as with an older state.db: what the log
+// says was fetched last of a post that is not gone, and was not erased since, or what the dataset has. Such an entry's
+// own image is not missing then. Those of entries that are not loaded stay for the next run.
 func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
-	missing := map[manifest.Key]bool{}
-	for _, k := range a.Missing {
-		missing[k] = true
+	all, err := r.findLoose(ctx, a)
+	if err != nil || len(all.loaded) == 0 {
+		return err
 	}
-	loaded := map[manifest.Key]bool{}  // of the candidates: whether state.db has the entry
-	removed := map[manifest.Key]bool{} // of these, those whose image was removed, by state.db
-	for _, l := range a.Loose {
-		rec, err := r.stored(ctx, l.Key)
-		if err != nil {
-			return err
-		}
-		has := rec.Key == l.Key
-		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
-		if !gone && (has && (rec.Image == nil || missing[l.Key]) || !has && !r.loads) {
-			loaded[l.Key] = has
-			removed[l.Key] = rec.Trouble != nil && slices.Contains(policy.ImageRemovals(), rec.Trouble.Reason)
-		}
-	}
-	if len(loaded) == 0 {
-		return nil
-	}
-	fetched, told, err := r.fetched(ctx, loaded)
+	fetched, erased, err := r.fetched(ctx, all.loaded)
 	damaged := errors.As(err, new(*auditlog.Broken))
 	if err != nil && !damaged {
 		return err
 	}
-	untold := map[string]manifest.Key{}
-	for k := range loaded {
-		if !told[k] && !removed[k] && !missing[k] {
-			untold[k.String()] = k
+	stays := map[string]manifest.Key{}
+	for k := range all.loaded {
+		if !erased[k] && !all.removed[k] {
+			stays[k.String()] = k
 		}
+	}
+	inDataset, err := r.noteLoose(ctx, stays)
+	if err != nil {
+		return err
 	}
 	if damaged {
 		r.keepUnknown(slices.DeleteFunc(slices.Clone(a.Loose), func(l workspace.LooseImage) bool {
-			_, candidate := loaded[l.Key]
+			_, candidate := all.loaded[l.Key]
 			return !candidate
 		}))
-		_, err := r.noteLoose(ctx, untold)
-		return err
-	}
-	if err := r.fetchedByDataset(ctx, untold, fetched); err != nil {
-		return err
+		return nil
 	}
 	// What today's policy does not take stays without a row, as where state.db has it (terms.refused).
 	decoder := reading.New(nil, policy.Policy{Images: policy.WidestImages()})
 	for _, l := range a.Loose {
-		event, was := fetched[l.Key]
-		if !was {
+		var can []auditlog.Event
+		if event, was := fetched[l.Key]; was {
+			can = append(can, event)
+		}
+		if digest := inDataset[l.Key]; digest != "" { // when its post was seen live is not known
+			can = append(can, auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest})
+		}
+		if len(can) == 0 {
 			continue
 		}
-		if !loaded[l.Key] {
+		if !all.loaded[l.Key] {
 			r.later = append(r.later, l)
 			continue
 		}
-		back, err := r.restoreFetched(ctx, decoder, l, event)
-		if err != nil {
-			return err
+		back := false
+		for i := 0; i < len(can) && !back; i++ {
+			back, err = r.restoreFetched(ctx, decoder, l, can[i])
+			if err != nil {
+				return err
+			}
 		}
-		if back && !missing[l.Key] {
+		if back && !all.missing[l.Key] {
 			a.Images++
 		}
 		if back {
@@ -165,26 +164,34 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	return nil
 }
 
-// fetchedByDataset adds images of which the log says nothing to those that were fetched, where the dataset has a row, or
-// had one when an earlier job looked: as where state.db and log were put back together from a backup, and are older than
-// images and dataset. A removal erases the file. When the post was seen live is not known.
-func (r *run) fetchedByDataset(ctx context.Context, untold map[string]manifest.Key,
-	fetched map[manifest.Key]auditlog.Event) error {
-	found, err := r.noteLoose(ctx, untold)
-	for row, k := range untold {
-		if digest := found[row]; digest != "" {
-			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+func (r *run) findLoose(ctx context.Context, a *workspace.Astray) (looseImages, error) {
+	all := looseImages{map[manifest.Key]bool{}, map[manifest.Key]bool{}, map[manifest.Key]bool{}}
+	for _, k := range a.Missing {
+		all.missing[k] = true
+	}
+	for _, l := range a.Loose {
+		rec, err := r.stored(ctx, l.Key)
+		if err != nil {
+			return all, err
+		}
+		has := rec.Key == l.Key
+		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
+		if !gone && (has && (rec.Image == nil || all.missing[l.Key]) || !has && !r.loads) {
+			all.loaded[l.Key] = has
+			all.removed[l.Key] = rec.Trouble != nil && slices.Contains(policy.ImageRemovals(), rec.Trouble.Reason)
 		}
 	}
-	return err
+	return all, nil
 }
 
-// noteLoose notes the digests that the dataset has of images, because their rows can leave it before a job takes the
-// images back. It returns all that are noted.
-func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (state.LooseNote, error) {
+// noteLoose notes the digests that the dataset has of image files without rows which no removal is known of, and returns
+// those that are noted of the wanted ones. Where state.db and log were put back together from a backup, and are older than images and
+// dataset, nothing else tells what these files are; and a removal erases the file. They are noted because their rows can
+// leave the dataset before a job takes the images back.
+func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (map[manifest.Key]string, error) {
 	noted, err := state.ReadNote[state.LooseNote](ctx, r.Workspace)
 	if err != nil || len(wanted) == 0 {
-		return noted, err
+		return nil, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
 	if err != nil {
@@ -203,10 +210,16 @@ func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (st
 			return nil, err
 		}
 	}
-	if maps.Equal(found, noted) {
-		return found, nil
+	if !maps.Equal(found, noted) {
+		if err := state.WriteNote(ctx, r.Workspace, found); err != nil {
+			return nil, err
+		}
 	}
-	return found, state.WriteNote(ctx, r.Workspace, found)
+	digests := map[manifest.Key]string{}
+	for row, k := range wanted {
+		digests[k] = found[row]
+	}
+	return digests, nil
 }
 
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
@@ -382,35 +395,38 @@ func (r *run) unpackUnknown(ctx context.Context, fetched map[manifest.Key]auditl
 	return put, back, nil
 }
 
-// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since, and of
-// which of them it says that they were fetched or erased. The error is *auditlog.Broken where the log is damaged.
+// fetched finds in the log what was fetched last of some entries, which are loaded or not, and not erased since; and
+// which of them were erased, and not fetched or allowed back since. The error is *auditlog.Broken where the log is
+// damaged.
 func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (last map[manifest.Key]auditlog.Event,
-	told map[manifest.Key]bool, err error) {
-	last, told = map[manifest.Key]auditlog.Event{}, map[manifest.Key]bool{}
+	erased map[manifest.Key]bool, err error) {
+	last, erased = map[manifest.Key]auditlog.Event{}, map[manifest.Key]bool{}
 	of := map[manifest.PostID][]manifest.Key{}
 	for k := range loaded {
 		of[k.ID] = append(of[k.ID], k)
 	}
 	take := func(e auditlog.Event) {
+		// An entry that is loaded did not leave the manifest. A record of an earlier version does not tell which image of a
+		// post did.
+		left := e.Verdict == auditlog.LeftManifest
+		back := e.Kind == auditlog.Lifted || e.Kind == auditlog.Readmitted && e.Verdict != auditlog.Revoked
 		for _, p := range e.Posts {
 			for _, k := range of[p.ID] {
-				fetches := e.Kind == auditlog.Fetch && k.Image == e.Image
-				if fetches {
-					last[k] = e
+				switch {
+				case e.Kind == auditlog.Fetch && k.Image == e.Image:
+					last[k], erased[k] = e, false
+				case e.Erases(k) && !(left && loaded[k]):
+					delete(last, k)
+					erased[k] = true
+				case back:
+					erased[k] = false
 				}
-				told[k] = told[k] || fetches || e.Kind == auditlog.Erased || e.Kind == auditlog.Buried
 			}
-		}
-		if e.Kind == auditlog.Erased || e.Kind == auditlog.Buried {
-			// An entry that is loaded did not leave the manifest. A record of an earlier version does not tell which image of a
-			// post did.
-			left := e.Verdict == auditlog.LeftManifest
-			maps.DeleteFunc(last, func(k manifest.Key, _ auditlog.Event) bool { return e.Erases(k) && !(left && loaded[k]) })
 		}
 	}
 	log, err := r.Workspace.LogReader(ctx)
 	if errors.Is(err, auditlog.ErrNoLog) {
-		return last, told, nil
+		return last, erased, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -425,7 +441,7 @@ func (r *run) fetched(ctx context.Context, loaded map[manifest.Key]bool) (last m
 	for _, e := range waiting {
 		take(e)
 	}
-	return last, told, err
+	return last, erased, err
 }
 
 // restoreFetched takes a loose image back as it was fetched, and reports whether it did. One that is not what was

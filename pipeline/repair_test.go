@@ -552,6 +552,27 @@ func TestDamagedLogBringsNothingBack(t *testing.T) {
 	}
 }
 
+// TestWhatTheLogSaysOfOthers: what an older log says of another image of the post, or of a time before the post was
+// allowed back, keeps no image from being taken back, and neither does a stored one that it replaced.
+func TestWhatTheLogSaysOfOthers(t *testing.T) {
+	for _, c := range []struct{ before, after, row string }{
+		{"serve 503 g/2; run; image left g/1; run", "serve 13 g/2; run", "g/2"},
+		{"serve small:70 p00 p01 p02 p03; run", "serve 0 p00; serve 1 p01; run retry=placeholder", "p00"},
+	} {
+		backup := newWorld(t, append(numbered(11), "g*3")...).do(c.before).ok()
+		ran := backup.copied(t).do(c.after).ok()
+		want := ran.inspect().rows
+		testkit.Same(t, "has "+c.row, true, len(want[c.row].Image) > 0)
+		for _, first := range []string{"", "recheck; ", "purge offline; "} {
+			what := c.before + "; " + c.after + "; " + first + "the image"
+			w := ran.copied(t)
+			w.putBack(backup, "state.db", "audit")
+			s := w.do("serve 404 " + c.row).do(first + "run").ok().checkSound()
+			testkit.Same(t, what, true, bytes.Equal(want[c.row].Image, s.rows[c.row].Image))
+		}
+	}
+}
+
 // TestStateAndLogOfOneBackup: where state.db and log are of one backup, older than images and dataset, images that are
 // there stay, whatever the next job is and their hosts send, unless their posts are gone.
 func TestStateAndLogOfOneBackup(t *testing.T) {

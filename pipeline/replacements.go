@@ -91,26 +91,29 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 	return g.readMore(ctx, read)
 }
 
-// noteRefused notes pictures that came from so many places in place of stored images, and who had them before.
+// noteRefused notes pictures that came from many places in place of stored images, those included that were stored in
+// this run where there was none, and who had them before.
 func (g *gatherer) noteRefused(ctx context.Context, refused map[string]map[string]bool) error {
-	often := state.StandInsNote{}
-	for digest, places := range refused {
-		if n := g.Policy.Images.SuspectAfter; n > 0 && len(places) >= n {
-			often[digest] = state.StandIn{Replaced: len(places)}
-		}
-	}
-	had, err := g.Workspace.ImagesThatCame(ctx, slices.Sorted(maps.Keys(often)))
+	came, err := g.Workspace.ImagesThatCame(ctx, slices.Sorted(maps.Keys(refused)))
 	if err != nil {
 		return err
 	}
-	for _, rec := range had {
-		if _, now := g.storedNow.Load(rec.Key); !now {
-			s := often[rec.Image.OriginalSHA256]
-			s.Before = append(s.Before, rec.Key.String())
-			often[rec.Image.OriginalSHA256] = s
-		}
+	all := state.StandInsNote{}
+	for digest, places := range refused {
+		all[digest] = state.StandIn{Replaced: len(places)}
 	}
-	return state.AddStandIns(ctx, g.Workspace, often)
+	for _, rec := range came {
+		s := all[rec.Image.OriginalSHA256]
+		if _, now := g.storedNow.Load(rec.Key); now {
+			s.Replaced++
+		} else {
+			s.Before = append(s.Before, rec.Key.String())
+		}
+		all[rec.Image.OriginalSHA256] = s
+	}
+	n := g.Policy.Images.SuspectAfter
+	maps.DeleteFunc(all, func(_ string, s state.StandIn) bool { return n == 0 || s.Replaced < n })
+	return state.AddStandIns(ctx, g.Workspace, all)
 }
 
 // refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil

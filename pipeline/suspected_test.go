@@ -62,7 +62,8 @@ func TestWhatComesInPlaceOfStoredImages(t *testing.T) {
 	}{
 		{"small:70", "p00 p01 p02 p03", "placeholder/suspected_placeholder"},
 		{"70", "p00 p01 p02 p03", "placeholder/suspected_placeholder"},
-		{"70", "p00 p01 p02", "kept/"},
+		{"70", "p00 p01 p02", "placeholder/suspected_placeholder"},
+		{"70", "p00 p01", "kept/"},
 	} {
 		w := newWorld(t, numbered(20)...).do("serve 503 p18 p19; run").ok()
 		for i, row := range strings.Fields(c.lied) {

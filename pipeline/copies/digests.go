@@ -95,6 +95,11 @@ func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 			yield(manifest.Entry{}, err)
 			return
 		}
+		noted, err := state.ReadNote[state.StandInsNote](ctx, ws)
+		if err != nil {
+			yield(manifest.Entry{}, err)
+			return
+		}
 		erased, err := ws.ErasedImages(ctx)
 		if err != nil {
 			yield(manifest.Entry{}, err)
@@ -111,6 +116,9 @@ func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 		}
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
 			e, digests := r.Entry, gone[r.Key]
+			if noted.Has(digests.File, r.Key, p) {
+				digests = workspace.Digests{}
+			}
 			e.PHash = ""
 			if img := r.Image; img != nil && !standIns[r.Key] { // which is hardly the image that was labelled
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}

@@ -97,6 +97,12 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 	return all.find(ctx, ws, n)
 }
 
+// Has reports whether a picture that an entry had is suspected to be a stand-in.
+func (s StandInsNote) Has(digest string, k manifest.Key, p policy.Policy) bool {
+	n, in := p.Images.SuspectAfter, s[digest]
+	return n > 0 && (in.URLs >= n || in.Replaced >= n && !slices.Contains(in.Before, k.String()))
+}
+
 // find returns the entries that have one of the pictures, which came n times, and what is to be noted of these.
 func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) (map[manifest.Key]bool, StandInsNote,
 	error) {

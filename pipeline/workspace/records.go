@@ -407,6 +407,9 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
+// placeSQL is where an image came from; after state.db was lost it is not known, and another place for each.
+const placeSQL = "CASE i.source WHEN '' THEN i.id || '/' || i.image ELSE i.source END"
+
 // SharedImages returns the digests of the images that came, byte for byte, from at least that many different URLs of
 // live posts, and from how many each did: such an image may be a host's picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, urls int) (_ map[string]int, err error) {
@@ -418,12 +421,12 @@ func (w *Workspace) SharedImages(ctx context.Context, urls int) (_ map[string]in
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
 	// each digest, and if a limit keeps the rest of it out.
 	found, err := list(ctx, w.db, func(i *image) []any { return []any{&i.digest, &i.urls} }, `
-		SELECT i.original_sha256, count(DISTINCT i.source) FROM image i JOIN post p ON p.id = i.id
+		SELECT i.original_sha256, count(DISTINCT `+placeSQL+`) FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (
 		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1)
 		  GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT i.source) >= ?1`, urls)
+		GROUP BY i.original_sha256 HAVING count(DISTINCT `+placeSQL+`) >= ?1`, urls)
 	shared := make(map[string]int, len(found))
 	for _, i := range found {
 		shared[i.digest] = i.urls
