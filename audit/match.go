@@ -647,12 +647,24 @@ func (w walker) spelled(p place, text []byte) {
 			continue
 		}
 		w.resolved(p, e, text)
-		// Tables of text write a quote twice.
-		if bytes.Contains(text, []byte(`""`)) {
-			w.resolved(p, e, bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)))
+		for _, wrote := range undoings {
+			if plain := wrote(text); !bytes.Equal(plain, text) {
+				w.resolved(p, e, plain)
+			}
 		}
 	}
 }
+
+// undoings undo what is done to the text of bytes before it is written: tables of text write a quote twice, and SQL
+// does, pages have entities, and Python breaks a long one into pieces.
+var undoings = []func([]byte) []byte{
+	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
+	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("''"), []byte("'")) },
+	func(text []byte) []byte { return []byte(html.UnescapeString(string(text))) },
+	func(text []byte) []byte { return betweenPieces.ReplaceAll(text, nil) },
+}
+
+var betweenPieces = regexp.MustCompile(`['"]\s*\n\s*b['"]`)
 
 func (w walker) resolved(p place, e escape, text []byte) {
 	plain := e.replace(text, resolve)

@@ -3,6 +3,8 @@ package audit
 import (
 	"encoding/base64"
 	"fmt"
+	"html"
+	"image"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -81,6 +83,11 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 		{"one that names a table, not all are known", "a.db", sqliteOf(t, fmt.Sprintf(
 			"CREATE TABLE %q (id TEXT); INSERT INTO %[1]q VALUES ('%s')", nobodys, live1)),
 			goneJPEG, Undecided, "no digest of 1 of the 2 removed posts"},
+		{"bytes as Python prints them in a table without a header", "a.csv", []byte(quotedBytes(removed)), "", Fail, ""},
+		{"in a page", "a.html", []byte("<td>" + html.EscapeString(printedBytesOf(removed)) + "</td>"), "", Fail, ""},
+		{"in an SQL dump", "a.sql", []byte("INSERT INTO t VALUES (99, '" +
+			strings.ReplaceAll(printedBytesOf(removed), "'", "''") + "');"), "", Fail, ""},
+		{"in pieces", "a.txt", []byte(pieces(printedBytesOf(removed))), "", Fail, ""},
 		{"one in the row of another, not all are known", "a.csv", []byte("image,id\n" + nobodys + "," + live1),
 			goneJPEG, Pass, "1 image"},
 		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), goneJPEG, Pass, "1 image"},
@@ -110,4 +117,39 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 			}
 		})
 	}
+}
+
+// printedBytesOf is an image as Python prints its bytes.
+func printedBytesOf(m image.Image) string {
+	var b strings.Builder
+	for _, c := range encodePNG(m) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteString("\\" + string(c))
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, "\\x%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "b'" + b.String() + "'"
+}
+
+// quotedBytes are these in one cell of a table of text, with a quote among them.
+func quotedBytes(m image.Image) string {
+	return `"` + strings.ReplaceAll("{'note': '\"', 'bytes': "+printedBytesOf(m)+"}", `"`, `""`) + `"` + "\n"
+}
+
+// pieces is the text of bytes as Python breaks it.
+func pieces(text string) string {
+	var b strings.Builder
+	b.WriteString("{'image': ")
+	parts := strings.SplitAfter(text[2:len(text)-1], "\\x00")
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString("\n          ")
+		}
+		b.WriteString("b'" + part + "'")
+	}
+	return b.String() + "}\n"
 }
