@@ -251,7 +251,13 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 // that are missing. While the log is damaged they get their files, and no more: see keepUnknown.
 func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifest.Key]auditlog.Event, error) {
 	unsure, err := r.Workspace.ExportUnsure(ctx)
-	if err != nil || !unsure && !r.Workspace.LogDamaged() {
+	if err == nil && !unsure && !r.Workspace.LogDamaged() {
+		unsure, err = r.datasetIsOther(ctx)
+		if err == nil && !unsure {
+			return nil, nil
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	files, err := state.Shards(ctx, r.Workspace)
@@ -266,7 +272,7 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	fetched, _, err := r.fetched(ctx, unknown.loaded)
+	fetched, erased, err := r.fetched(ctx, unknown.loaded)
 	if errors.As(err, new(*auditlog.Broken)) {
 		_, loose, err := r.unpackUnknown(ctx, unknown.perhaps(missing))
 		if err != nil {
@@ -280,6 +286,22 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 		_, err = r.noteLoose(ctx, rows)
 		return nil, err
 	}
+	if err != nil {
+		return nil, err
+	}
+	untold := map[string]manifest.Key{}
+	for k := range unknown.loaded {
+		_, told := fetched[k]
+		if !told && !erased[k] && !missing[k] && !slices.Contains(policy.ImageRemovals(), unknown.trouble[k].Reason) {
+			untold[k.String()] = k
+		}
+	}
+	inDataset, err := r.noteLoose(ctx, untold)
+	for k, digest := range inDataset {
+		if digest != "" {
+			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+		}
+	}
 	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {
 		return unknown.trouble[k].At.After(e.Time)
 	})
@@ -291,6 +313,38 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 		}
 	}
 	return fetched, err
+}
+
+// datasetIsOther reports whether a file of the dataset has another size than the last export says, or is none of its
+// files: as where state.db and log were put back together from a backup. To read them all takes long.
+func (r *run) datasetIsOther(ctx context.Context) (bool, error) {
+	last, err := state.ReadNote[state.ExportNote](ctx, r.Workspace)
+	if err != nil {
+		return false, err
+	}
+	names, err := r.Workspace.Files(ctx, state.DatasetDir)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		if !state.IsShard(name) {
+			continue
+		}
+		f, err := r.Workspace.OpenFile(name)
+		if err != nil {
+			return false, err
+		}
+		info, err := f.Stat()
+		f.Close()
+		if err != nil {
+			return false, err
+		}
+		of := func(w workspace.File) bool { return w.Name == name && w.Size == info.Size() }
+		if !slices.ContainsFunc(last.Files, of) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // unknownImages are entries without an image file, as fetched wants them, and the trouble that state.db noted of them,
