@@ -294,6 +294,17 @@ func (a *audit) resolve(ctx context.Context) error {
 		return gone[s] != nil && rec == nil
 	})
 	a.gone.index()
+	for _, s := range a.sightings {
+		for _, d := range s.digests {
+			if s.table == nil || d == (digest{}) {
+				continue
+			}
+			if a.inRows[s.src] == nil {
+				a.inRows[s.src] = map[digest]bool{}
+			}
+			a.inRows[s.src][d] = true
+		}
+	}
 	known := &a.report.Known
 	for _, e := range a.order {
 		if e.MustGo {
@@ -435,7 +446,8 @@ func (a *audit) decideImage(s *sighting) {
 	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
 	// A workspace had no other images than those that it knows.
-	case s.again || a.Workspace != nil || s.side <= iconSide || a.report.Known.Digests == a.report.Known.MustGo:
+	case s.again && (!s.text || slices.ContainsFunc(s.digests, func(d digest) bool { return a.inRows[s.src][d] })),
+		a.Workspace != nil, s.side <= iconSide, a.report.Known.Digests == a.report.Known.MustGo:
 	// Whose name, row or looks an image has may keep it, so the image of another post under it is not seen.
 	case mine != nil || a.looksLikeOneThatStays(s):
 		a.report.Known.Unproved++
@@ -587,9 +599,9 @@ func (a *audit) openUnclear(p place) {
 		"numbers behind ids of posts that stay, and of which some images must be gone, do not say which image is meant")
 }
 
-// placeNamed is the place of a file or member of that name: of an entry as entryNamed has it, unless the name does not say
-// which image it is, or is any number or word, outside of the workspace and its copies: the file then counts as one of
-// no post.
+// placeNamed is the place of a file or member of that name: of an entry as entryNamed has it, unless the name does not
+// say which image it is, or is any number or word, outside of the workspace and its copies: the file then counts as one
+// of no post.
 func (a *audit) placeNamed(p place, name string) place {
 	entry := a.entryNamed(name)
 	p.own, p.unclear = entry, a.isUnclear(name, entry)

@@ -68,6 +68,7 @@ type place struct {
 	part  string
 	label bool   // it names things, and counts not as a text of unknown origin
 	again bool   // what stands there stands in a row or member as well, which says whose it is
+	text  bool   // it is the whole text of a table, with what is in no row of it
 	list  bool   // all in it is a list that may name posts that are gone
 	own   string // the entry that the name of a file or member claims; empty where the name may be any number or word
 	// unclear says that the name has a number which does not say which image of its post it is.

@@ -642,6 +642,9 @@ func listsDigests(run []byte) bool {
 // spelled looks at images whose bytes a text spells out with escapes.
 func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
+	if p.text { // a table, or what is read as one
+		text = undoings[0](text)
+	}
 	for _, e := range escapes[:2] {
 		if bytes.Count(text, []byte{e.mark}) < 16 || hasNoText(text) {
 			continue

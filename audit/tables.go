@@ -326,7 +326,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 	case !p.lists() && len(start) > 1 && (start[0] == '{' || start[0] == '[') && w.depth <= maxDepth &&
 		w.json(p, again) == nil:
 		// It was looked at, but what a program writes as a list of lines is whole only in the file.
-		p.label, p.again = true, true
+		p.label, p.again, p.text = true, true, true
 	case !p.lists() && p.table == nil &&
 		w.csv(p, userfile.Text(io.NewSectionReader(all, 0, all.Size())), w.separator(p, all)) == nil:
 		if noUTF8(head) > int64(len(head)/3) {
@@ -335,7 +335,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		if !mayBePacked(all) {
 			return nil
 		}
-		p.label, p.again = true, true // what lies over lines is whole only in the file, whatever separates them
+		p.label, p.again, p.text = true, true, true // what lies over lines is whole only in the file, whatever separates them
 	}
 	if p.table != nil && all.Size() > searchBlock {
 		w.lost(p, w.printed(p, all))

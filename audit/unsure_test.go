@@ -8,6 +8,7 @@ import (
 	"image/color"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,9 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 		{"in an SQL dump", "a.sql", []byte("INSERT INTO t VALUES (99, '" +
 			strings.ReplaceAll(printedBytesOf(removed), "'", "''") + "');"), "", Fail, ""},
 		{"in pieces", "a.txt", []byte(pieces(printedBytesOf(removed))), "", Fail, ""},
+		{"one in lines between the rows, not all are known", "a.csv", []byte("image,id\nx," + live1 + "\n" +
+			regexp.MustCompile(".{76}").ReplaceAllString(nobodys, "$0\n") + "\nx," + live1 + "\n"), goneJPEG, Undecided,
+			"no digest of 1 of the 2 removed posts"},
 		{"one in the row of another, not all are known", "a.csv", []byte("image,id\n" + nobodys + "," + live1),
 			goneJPEG, Pass, "1 image"},
 		{"one that is named, not all are known", live2 + ".png", encodePNG(drawn(9)), goneJPEG, Pass, "1 image"},

@@ -121,7 +121,7 @@ func sameImages(t *testing.T, now time.Time, ids ...manifest.PostID) *workspace.
 	for _, id := range ids {
 		key, body := manifest.Key{ID: id}, []byte("\xff\xd8\xff?")
 		testkit.OK(t, ws.StoreImage(ctx, key, body,
-			workspace.Image{Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
+			workspace.Image{Source: "one place", Format: "jpeg", Width: 9, Height: 9, PHash: 0x0f0f0f0f0f0f0f0f}))
 		testkit.OK(t, ws.SetReadings(ctx, workspace.NewReading{Key: key,
 			Reading: workspace.Reading{Fingerprint: "f", ImageSHA256: SHA256(body), Wide: &[4]uint64{1}}}))
 		posts = append(posts, workspace.Post{ID: id, State: manifest.StateLive, CheckedAt: now, LiveAt: now})
