@@ -611,7 +611,7 @@ func (r *run) supposeTakeOut(ctx context.Context, entries iter.Seq2[workspace.Re
 		return nil, err
 	}
 	j := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}
-	out, err := j.TakeOut(entries, d.rows, r.ConfirmRemovals)
+	out, err := j.TakeOut(entries, d.rows, nil, r.ConfirmRemovals) // an outcome more or less takes no row out
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func TestSuspectedStandIns(t *testing.T) {
 		{"move 404 p00; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
 		{"move small:71 p00 p01; run; serve 0 p00", 4, "run retry=placeholder", "kept/", suspected},
 		{"", 4, "recheck", suspected, suspected},
+		{"", 4, "post quarantined p00; recheck; post live p00; recheck", suspected, suspected},
 		{"", 4, "purge offline", suspected, suspected},
 		{"", 4, "post removed p01 p02 p03; run", suspected, suspected},
 		{"", 4, "post quarantined p01 p02 p03; run", suspected, suspected},

@@ -141,8 +141,12 @@ func (r *run) clearDataset(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	noted, err := state.NotedStandIns(ctx, r.Workspace, r.Policy)
+	if err != nil {
+		return err
+	}
 	out, err := state.Judge{Policy: r.Policy, Tombstones: r.stones, Now: r.Now()}.TakeOut(
-		r.Workspace.Records(ctx, workspace.Select{Bare: true}), d.rows, r.ConfirmRemovals)
+		r.Workspace.Records(ctx, workspace.Select{Bare: true}), d.rows, noted, r.ConfirmRemovals)
 	if err != nil {
 		return err
 	}

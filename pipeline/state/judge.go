@@ -188,8 +188,7 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 		t := rec.Reading.Failed
 		res.Outcome, res.Reason, res.Detail = t.Outcome, t.Reason, t.Detail
 	case j.shared[rec.Key]:
-		res.Outcome, res.Reason = manifest.Placeholder, ReasonSuspected
-		res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", j.Policy.Images.SuspectAfter)
+		return suspected(res, j.Policy)
 	case comes && p.Unseen:
 		// Removed between the answer and the download, perhaps: the image alone proves nothing.
 		res.Outcome, res.Reason = manifest.Failed, "not_rechecked"

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -141,6 +142,13 @@ func (s StandIn) isOf(rec workspace.Record, n int) bool {
 
 // ReasonSuspected is the reason of an entry whose stored image is suspected to be a stand-in.
 const ReasonSuspected manifest.Reason = "suspected_placeholder"
+
+// suspected is the outcome of such an entry.
+func suspected(res manifest.Result, p policy.Policy) manifest.Result {
+	res.Outcome, res.Reason = manifest.Placeholder, ReasonSuspected
+	res.Detail = fmt.Sprintf("the same bytes came from %d or more different URLs", p.Images.SuspectAfter)
+	return res
+}
 
 // WasSuspected reports whether the last job suspected the stored image of an entry.
 func WasSuspected(rec workspace.Record) bool {

@@ -78,9 +78,9 @@ func CheckWritten(ctx context.Context, ws *workspace.Workspace) error {
 
 // TakeOut decides which rows leave a dataset that has these, and lets none in; records are all entries, in manifest
 // order. Afterwards a stored result is kept exactly if the row is in the dataset. Neither age nor an odd answer takes a
-// row out; confirmed says that no number of rows is too many.
+// row out; confirmed says that no number of rows is too many. noted are NotedStandIns.
 func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[string]bool,
-	confirmed bool) (*TakenOut, error) {
+	noted map[manifest.Key]bool, confirmed bool) (*TakenOut, error) {
 	out := &TakenOut{Leave: map[string]bool{}}
 	var stored []*manifest.Result
 	var others []int // rows that would leave for anything but a removal, by place in Results
@@ -114,6 +114,8 @@ func (j Judge) TakeOut(records iter.Seq2[workspace.Record, error], rows map[stri
 			now = j.Known(rec)
 		case open && WasSuspected(rec):
 			now = *was
+		case open && noted[rec.Key]:
+			now = suspected(manifest.Result{Key: rec.Key, Split: rec.Split}, j.Policy)
 		case open && was.Outcome == manifest.Kept:
 			now = manifest.Result{Key: rec.Key, Split: rec.Split, Outcome: manifest.Pending, Reason: ReasonNotWritten}
 		case open && (Removes(*was) || slices.Contains(noImage, was.Outcome)): // it is back, and the next run has it again

@@ -106,7 +106,7 @@ func TestTakeOutOfOneEntry(t *testing.T) {
 				rows["aaa1"] = true
 			}
 			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded([]workspace.Record{rec}), rows,
-				false)
+				nil, false)
 			testkit.OK(t, err)
 			res := out.Results[0]
 			testkit.Same(t, "outcome", c.want, string(res.Outcome)+"/"+string(res.Reason))
@@ -152,7 +152,7 @@ func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 			twin := liveRecord("twin", &manifest.Result{Outcome: manifest.Duplicate,
 				DuplicateOf: manifest.Key{ID: "a000"}})
 			out, err := Judge{Policy: policy.Default(), Now: noon}.TakeOut(yielded(append(records, twin)), rows,
-				c.confirmed)
+				nil, c.confirmed)
 			testkit.OK(t, err)
 			testkit.Same(t, "rows that leave", c.leave, len(out.Leave))
 			var stay []Count
@@ -183,7 +183,7 @@ func TestTakeOutAsksBeforeManyLeave(t *testing.T) {
 	}
 	broken := errors.New("disk")
 	_, err := Judge{}.TakeOut(func(yield func(workspace.Record, error) bool) { yield(workspace.Record{}, broken) },
-		nil, false)
+		nil, nil, false)
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
