@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -303,6 +304,7 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	none := len(c.hits) == hits && isText
 	blanked := c.ids && isBlank.MatchString(text) && t.listed()
 	other := c.ids && c.telling > telling || none && c.isName() && isMarked.MatchString(text)
+	other = other || none && isImageName.MatchString(path.Ext(text)) && isOther(strings.TrimSuffix(text, path.Ext(text)))
 	if other && !strings.Contains(c.name, "parent") || none && blanked {
 		if err := w.strange(t); err != nil {
 			return err

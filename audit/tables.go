@@ -619,7 +619,12 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 		if part {
 			err = w.beginRecord(t, row, 0, false, true)
 		}
+		strangers := len(t.strangers)
 		err = cmp.Or(err, w.members(t, d, path, level, listed), w.lend(t, lends, row))
+		if part && isPost.MatchString(path) && slices.Contains(t.strangers[strangers:], t.row) { // what is beside it is of it
+			t.row = row
+			err = cmp.Or(err, w.strange(t))
+		}
 		t.row, t.holds = row, t.holds || held
 		return nil, err
 	}
@@ -725,11 +730,17 @@ func (w walker) counted(t *table, d *jsonPieces, path string, level int, listed 
 // isOther reports whether a key that is the id of no known post can be that of another one: it has Reddit's mark, or
 // begins with a digit and has letters as newer ids have, and is no size, as 640x480 is.
 func isOther(key string) bool {
+	key, _, _ = strings.Cut(strings.ToLower(key), "/")
+	if id, number, cut := strings.Cut(key, "_"); cut && isCount.MatchString(number) {
+		key = id
+	}
 	return isMarked.MatchString(key) || len(key) >= 6 && len(key) <= 8 && telling(manifest.PostID(key)) &&
 		isNewer.MatchString(key) && !isSize.MatchString(key)
 }
 
 var (
+	// isPost finds a part of a record that is the post which the record is about.
+	isPost  = regexp.MustCompile(`(^|\.)(post|submission)$`)
 	isNewer = regexp.MustCompile(`^[0-9][0-9a-z]*[a-z][0-9a-z]*[a-z][0-9a-z]*$`)
 	isSize  = regexp.MustCompile(`^[0-9]+(x[0-9]+|[a-z]{1,3})$`)
 )
