@@ -184,10 +184,10 @@ func (r *run) findLoose(ctx context.Context, a *workspace.Astray) (looseImages, 
 	return all, nil
 }
 
-// noteLoose notes the digests that the dataset has of images without rows which no removal is known of, and returns those
-// that are noted of the wanted ones. Where state.db and log were put back together from a backup, and are older than
-// images and dataset, nothing else tells what these images are; and a removal erases the file. They are noted because
-// their rows can leave the dataset before a job takes the images back.
+// noteLoose notes the digests that the dataset has of images without rows which no removal is known of, and returns
+// those that are noted of the wanted ones. Where state.db and log were put back together from a backup, and are older
+// than images and dataset, nothing else tells what these images are; and a removal erases the file. They are noted
+// because their rows can leave the dataset before a job takes the images back.
 func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (map[manifest.Key]string, error) {
 	noted, err := state.ReadNote[state.LooseNote](ctx, r.Workspace)
 	if err != nil || len(wanted) == 0 {

@@ -98,18 +98,18 @@ func (g *gatherer) noteRefused(ctx context.Context, refused map[string]map[strin
 	if err != nil {
 		return err
 	}
+	before := map[string][]string{}
+	for _, rec := range came {
+		digest := rec.Image.OriginalSHA256
+		if _, now := g.storedNow.Load(rec.Key); now {
+			refused[digest][rec.Image.Source] = true
+		} else {
+			before[digest] = append(before[digest], rec.Key.String())
+		}
+	}
 	all := state.StandInsNote{}
 	for digest, places := range refused {
-		all[digest] = state.StandIn{Replaced: len(places)}
-	}
-	for _, rec := range came {
-		s := all[rec.Image.OriginalSHA256]
-		if _, now := g.storedNow.Load(rec.Key); now {
-			s.Replaced++
-		} else {
-			s.Before = append(s.Before, rec.Key.String())
-		}
-		all[rec.Image.OriginalSHA256] = s
+		all[digest] = state.StandIn{Replaced: len(places), Before: before[digest]}
 	}
 	n := g.Policy.Images.SuspectAfter
 	maps.DeleteFunc(all, func(_ string, s state.StandIn) bool { return n == 0 || s.Replaced < n })

@@ -106,7 +106,8 @@ func TestRealImagesThatLookLikeStandIns(t *testing.T) {
 		}
 	}
 	for _, jobs := range []string{"run; move 90 p00; run", "split; move 90 p00; run",
-		"split; move 90 p00; split; work; merge", "split; serve 90 p00; run retry=placeholder", "fail 70; run; move 90 p00; run", "run die=150; move 90 p00; run",
+		"split; move 90 p00; split; work; merge", "split; serve 90 p00; run retry=placeholder",
+		"fail 70; run; move 90 p00; run", "run die=150; move 90 p00; run",
 		"run; engine B; fail 70; run; move 90 p00; run"} {
 		w := newWorld(t, numbered(20)...).do("serve 70 p00 p01 p02 p03 p04").do(jobs)
 		testkit.Same(t, "one that many share: "+jobs, state.SHA256(drawn("70")), imageOf(w, "p00"))

@@ -447,9 +447,9 @@ func (w *Workspace) ImagesThatCame(ctx context.Context, digests []string) (_ []R
 		r.Image = &Image{}
 		i := r.Image
 		return []any{&r.ID, &r.Key.Image, &r.SHA256, &r.StrippedSHA256, &r.PixelsSHA256, &i.OriginalSHA256, &i.SHA256,
-			&i.PixelsSHA256, &i.Width, &i.Height, &i.Redirected, &r.read, &r.text}
+			&i.PixelsSHA256, &i.Source, &i.Width, &i.Height, &i.Redirected, &r.read, &r.text}
 	}, `SELECT e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels, i.original_sha256, i.sha256, i.pixels_sha256,
-		i.width, i.height, i.redirected, r.text IS NOT NULL AND r.failed IS NULL, coalesce(r.text, '')
+		i.source, i.width, i.height, i.redirected, r.text IS NOT NULL AND r.failed IS NULL, coalesce(r.text, '')
 		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image)
 		WHERE i.original_sha256 IN (SELECT value FROM json_each(?))`, jsonColumn{digests})
 	records := make([]Record, len(found))
