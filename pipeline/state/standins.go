@@ -92,10 +92,16 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 	if all == nil {
 		all = StandInsNote{}
 	}
-	for digest, urls := range shared {
-		all[digest] = known[digest].with(StandIn{URLs: urls})
+	for digest, s := range shared {
+		all[digest] = known[digest].with(StandIn{URLs: s.Places})
 	}
-	return all.find(ctx, ws, n)
+	found, note, err := all.find(ctx, ws, n)
+	for digest, s := range shared {
+		if s.Known < n { // who has it from where is known when its host was asked
+			delete(note, digest)
+		}
+	}
+	return found, note, err
 }
 
 // Has reports whether a picture that an entry had is suspected to be a stand-in.

@@ -127,12 +127,12 @@ func TestSharedImagesAreOfDifferentURLs(t *testing.T) {
 		name  string
 		first Post
 		urls  int
-		want  map[string]int
+		want  map[string]SharedImage
 	}{
-		{"all live", posts[0], 4, map[string]int{digestOf([]byte("the same")): 4}},
-		{"too few URLs", posts[0], 5, map[string]int{}},
-		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, map[string]int{}},
-		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]int{}},
+		{"all live", posts[0], 4, map[string]SharedImage{digestOf([]byte("the same")): {4, 4}}},
+		{"too few URLs", posts[0], 5, map[string]SharedImage{}},
+		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, map[string]SharedImage{}},
+		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]SharedImage{}},
 	} {
 		posts[0] = tt.first
 		testkit.OK(t, w.SetPosts(t.Context(), posts))

@@ -407,29 +407,35 @@ func (w *Workspace) changeTombstones(ctx context.Context, what string, event aud
 	})
 }
 
-// placeSQL is where an image came from; after state.db was lost it is not known, and another place for each.
-const placeSQL = "CASE i.source WHEN '' THEN i.id || '/' || i.image ELSE i.source END"
+// A SharedImage is one that came from many places.
+type SharedImage struct {
+	Places int // of live posts; one that is not known, as after state.db was lost, is another one for each entry
+	Known  int // of these, those that are known
+}
 
-// SharedImages returns the digests of the images that came, byte for byte, from at least that many different URLs of
-// live posts, and from how many each did: such an image may be a host's picture for "not here".
-func (w *Workspace) SharedImages(ctx context.Context, urls int) (_ map[string]int, err error) {
+// SharedImages returns the digests of the images that came, byte for byte, from at least that many places: such an image
+// may be a host's picture for "not here".
+func (w *Workspace) SharedImages(ctx context.Context, places int) (_ map[string]SharedImage, err error) {
 	defer wrap(&err, "read shared images")
 	type image struct {
 		digest string
-		urls   int
+		SharedImage
 	}
 	// Few are left to be joined and told apart. SQLite sorts the others in memory: half as much, if it is a part of
 	// each digest, and if a limit keeps the rest of it out.
-	found, err := list(ctx, w.db, func(i *image) []any { return []any{&i.digest, &i.urls} }, `
-		SELECT i.original_sha256, count(DISTINCT `+placeSQL+`) FROM image i JOIN post p ON p.id = i.id
+	found, err := list(ctx, w.db, func(i *image) []any { return []any{&i.digest, &i.Places, &i.Known} }, `
+		SELECT i.original_sha256,
+		  count(DISTINCT CASE i.source WHEN '' THEN i.id || '/' || i.image ELSE i.source END) AS places,
+		  count(DISTINCT nullif(i.source, ''))
+		FROM image i JOIN post p ON p.id = i.id
 		WHERE substr(i.original_sha256, 1, 12) IN (
 		  SELECT part FROM (SELECT substr(original_sha256, 1, 12) AS part FROM image LIMIT -1)
 		  GROUP BY part HAVING count(*) >= ?1)
 		  AND p.state = 'live' AND p.absent_at = 0 AND p.id NOT IN (SELECT id FROM tombstone WHERE NOT readmitted)
-		GROUP BY i.original_sha256 HAVING count(DISTINCT `+placeSQL+`) >= ?1`, urls)
-	shared := make(map[string]int, len(found))
+		GROUP BY i.original_sha256 HAVING places >= ?1`, places)
+	shared := make(map[string]SharedImage, len(found))
 	for _, i := range found {
-		shared[i.digest] = i.urls
+		shared[i.digest] = i.SharedImage
 	}
 	return shared, err
 }
