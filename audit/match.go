@@ -642,14 +642,13 @@ func listsDigests(run []byte) bool {
 // spelled looks at images whose bytes a text spells out with escapes.
 func (w walker) spelled(p place, text []byte) {
 	p = p.in("spelled bytes")
-	if p.text { // a table, or what is read as one
-		text = undoings[0](text)
-	}
+	asItStands := p // where the quotes of an image are doubled, this makes another one of it, which is in no row
+	asItStands.text = p.text && !bytes.Contains(text, []byte(`""`))
 	for _, e := range escapes[:2] {
 		if bytes.Count(text, []byte{e.mark}) < 16 || hasNoText(text) {
 			continue
 		}
-		w.resolved(p, e, text)
+		w.resolved(asItStands, e, text)
 		for _, wrote := range undoings {
 			if plain := wrote(text); !bytes.Equal(plain, text) {
 				w.resolved(p, e, plain)
