@@ -305,7 +305,8 @@ func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	blanked := c.ids && isBlank.MatchString(text) && t.listed()
 	other := c.ids && c.telling > telling || none && c.isName() && isMarked.MatchString(text)
 	other = other || none && isImageName.MatchString(path.Ext(text)) && isOther(strings.TrimSuffix(text, path.Ext(text)))
-	if other && !strings.Contains(c.name, "parent") || none && blanked {
+	ofParent := strings.Contains(c.name[strings.LastIndexByte(c.name, '.')+1:], "parent")
+	if other && !ofParent || none && blanked {
 		if err := w.strange(t); err != nil {
 			return err
 		}

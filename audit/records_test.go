@@ -98,6 +98,7 @@ func TestImagesOfOtherRecordsAreNotBelieved(t *testing.T) {
 		{`{"id":"LIVE1","near":[{"id":null,"image":"PICTURE"}]}`, Undecided},
 		{`{"id":"LIVE1","near":[{"image":"PICTURE","id":""}]}`, Undecided},
 		{`{"LIVE1":{"post":{"id":"1zzzzz"},"image":"PICTURE"}}`, Undecided},
+		{`{"id":"LIVE1","parents":[{"id":"1zzzzz","image":"PICTURE"}]}`, Undecided},
 		{`{"id":"LIVE1","near":[{"post":{"id":"1zzzzz"},"image":"PICTURE"}]}`, Undecided},
 		{`{"id":"LIVE1","near":{"file":"1zzzzz.jpg","image":"PICTURE"}}`, Undecided},
 		{`{"id":"LIVE1","near":{"1ZZZZZ":"PICTURE"}}`, Undecided},
