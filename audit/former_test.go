@@ -387,8 +387,8 @@ func TestPlacesOfManyIDs(t *testing.T) {
 	}
 }
 
-// TestNumbersThatDoNotSayWhichImage: of a post that lost an image they leave the audit open, in the name of a file whose
-// bytes are not known and in a cell. What else the name or the cell has is found.
+// TestNumbersThatDoNotSayWhichImage: of a post that lost an image they leave the audit open, in the name of a file of
+// unknown bytes and in a cell. What else the name or the cell has is found.
 func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
 	w, ctx := newWorld(t, false, false), t.Context()
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})

@@ -51,11 +51,11 @@ type gatherer struct {
 	reader       *reading.Reader
 	waiting      *semaphore.Weighted // bytes, of decoded images that wait for a reader
 	terms        terms
-	known        hosts        // what the hosts sent
-	replacements replacements // images that may take the place of stored ones
-	later        map[manifest.Key]workspace.LooseImage
-	storedNow    sync.Map // keys of the images that were stored in this run where none was
-	keepTexts    bool     // keep the text of each reading that is replaced: see ReadAgain
+	known        hosts                                 // what the hosts sent
+	replacements replacements                          // images that may take the place of stored ones
+	later        map[manifest.Key]workspace.LooseImage // run.later: what nothing is written over
+	storedNow    sync.Map                              // keys of the images that were stored in this run where none was
+	keepTexts    bool                                  // keep the text of each reading that is replaced: see ReadAgain
 }
 
 func (r *run) newGatherer(removed state.RemovedPictures, keepTexts bool) *gatherer {

@@ -133,8 +133,8 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		if event, was := fetched[l.Key]; was {
 			can = append(can, event)
 		}
-		if digest := inDataset[l.Key]; digest != "" { // when its post was seen live is not known
-			can = append(can, auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest})
+		if digest := inDataset[l.Key]; digest != "" {
+			can = append(can, fetchedOnce(digest))
 		}
 		if len(can) == 0 {
 			continue
@@ -222,6 +222,12 @@ func (r *run) noteLoose(ctx context.Context, wanted map[string]manifest.Key) (ma
 	return digests, nil
 }
 
+// fetchedOnce stands for the record of an image that the dataset alone knows: when its post was seen live is not known,
+// nor is the file that its host sent.
+func fetchedOnce(digest string) auditlog.Event {
+	return auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+}
+
 // keepUnknown leaves the candidates to a later job: while the log is damaged nothing tells an image that was fetched
 // from one that was erased. It stops no removal: the end of the job says that the log is damaged.
 func (r *run) keepUnknown(loose []workspace.LooseImage) {
@@ -299,7 +305,7 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	inDataset, err := r.noteLoose(ctx, untold)
 	for k, digest := range inDataset {
 		if digest != "" {
-			fetched[k] = auditlog.Event{Time: time.Unix(1, 0), SHA256: digest, Original: digest}
+			fetched[k] = fetchedOnce(digest)
 		}
 	}
 	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool {

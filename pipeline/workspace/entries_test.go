@@ -132,7 +132,8 @@ func TestSharedImagesAreOfDifferentURLs(t *testing.T) {
 		{"all live", posts[0], 4, map[string]SharedImage{digestOf([]byte("the same")): {4, 4}}},
 		{"too few URLs", posts[0], 5, map[string]SharedImage{}},
 		{"one held", Post{ID: posts[0].ID, State: manifest.StateHeld}, 4, map[string]SharedImage{}},
-		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4, map[string]SharedImage{}},
+		{"one absent", Post{ID: posts[0].ID, State: manifest.StateLive, AbsentAt: time.Unix(1e9, 0)}, 4,
+			map[string]SharedImage{}},
 	} {
 		posts[0] = tt.first
 		testkit.OK(t, w.SetPosts(t.Context(), posts))

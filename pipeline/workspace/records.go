@@ -413,8 +413,8 @@ type SharedImage struct {
 	Known  int // of these, those that are known
 }
 
-// SharedImages returns the digests of the images that came, byte for byte, from at least that many places: such an image
-// may be a host's picture for "not here".
+// SharedImages returns the digests of the images that came, byte for byte, from at least that many places: such an
+// image may be a host's picture for "not here".
 func (w *Workspace) SharedImages(ctx context.Context, places int) (_ map[string]SharedImage, err error) {
 	defer wrap(&err, "read shared images")
 	type image struct {
