@@ -45,7 +45,7 @@ func testRow(i int) manifest.Entry {
 // pngOf is a small PNG that no other number has.
 func pngOf(t testing.TB, n int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
-	img.Set(n%8, n/8%8, color.White)
+	img.Set(n%8, n/8%8, color.RGBA{R: 255, G: uint8(n / 64), A: 255})
 	var b bytes.Buffer
 	testkit.OK(t, png.Encode(&b, img))
 	return b.Bytes()
