@@ -58,7 +58,6 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		same[o.PixelsSHA256]++
 	}
 	var read []manifest.PostID
-	refused := map[string]map[string]bool{} // the places of those that do not take the place of others, by digest
 	// In an order that no worker decides.
 	slices.SortFunc(g.replacements.all, func(a, b replacement) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
 	for _, o := range g.replacements.all {
@@ -67,12 +66,6 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 			return err
 		}
 		if f != nil {
-			if f.Outcome == manifest.Changed {
-				if refused[o.OriginalSHA256] == nil {
-					refused[o.OriginalSHA256] = map[string]bool{}
-				}
-				refused[o.OriginalSHA256][o.job.source] = true
-			}
 			if err := g.noImage(ctx, o.job, f); err != nil {
 				return err
 			}
@@ -85,35 +78,58 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		read = append(read, o.ID)
 	}
 	g.replacements.discard(ctx)
-	if err := g.noteRefused(ctx, refused); err != nil {
+	if err := g.noteInstead(ctx); err != nil {
 		return err
 	}
 	return g.readMore(ctx, read)
 }
 
-// noteRefused notes pictures that came from many places in place of stored images, those included that were stored in
-// this run where there was none, and who had them before.
-func (g *gatherer) noteRefused(ctx context.Context, refused map[string]map[string]bool) error {
-	came, err := g.Workspace.ImagesThatCame(ctx, slices.Sorted(maps.Keys(refused)))
+// noteInstead notes what came in place of stored images, from how many places, and who had it before the first time.
+// What this run stored where there was none, or one that was cut off, was nobody's before, and its place counts.
+func (g *gatherer) noteInstead(ctx context.Context) error {
+	came, err := g.Workspace.InsteadOfStored(ctx)
+	if err != nil || len(came) == 0 {
+		return err
+	}
+	known, err := state.ReadNote[state.StandInsNote](ctx, g.Workspace)
 	if err != nil {
 		return err
 	}
-	before := map[string][]string{}
-	for _, rec := range came {
-		digest := rec.Image.OriginalSHA256
-		if _, now := g.storedNow.Load(rec.Key); now {
-			refused[digest][rec.Image.Source] = true
-		} else {
-			before[digest] = append(before[digest], rec.Key.String())
-		}
+	last, err := state.ReadNote[state.ExportNote](ctx, g.Workspace)
+	if err != nil {
+		return err
+	}
+	have, err := g.Workspace.ImagesThatCame(ctx, slices.Sorted(maps.Keys(came)))
+	if err != nil {
+		return err
 	}
 	all := state.StandInsNote{}
-	for digest, places := range refused {
-		all[digest] = state.StandIn{Replaced: len(places), Before: before[digest]}
+	for digest := range came {
+		all[digest] = state.StandIn{Before: known[digest].Before}
 	}
-	n := g.Policy.Images.SuspectAfter
-	maps.DeleteFunc(all, func(_ string, s state.StandIn) bool { return n == 0 || s.Replaced < n })
+	for _, rec := range have {
+		digest := rec.Image.OriginalSHA256
+		_, now := g.storedNow.Load(rec.Key)
+		switch s := all[digest]; {
+		case now || last.Card != nil && !wasJudged(rec):
+			came[digest] = append(came[digest], rec.Image.Source)
+		case known[digest].Replaced == 0:
+			s.Before = append(s.Before, rec.Key.String())
+			all[digest] = s
+		}
+	}
+	for digest, places := range came {
+		s := all[digest]
+		s.Replaced = len(slices.Compact(slices.Sorted(slices.Values(places))))
+		all[digest] = s
+	}
 	return state.AddStandIns(ctx, g.Workspace, all)
+}
+
+// wasJudged reports whether the stored image of an entry was there when outcomes were last decided.
+func wasJudged(rec workspace.Record) bool {
+	return rec.Result != nil && slices.Contains([]manifest.Fate{manifest.FateKept, manifest.FateFiltered,
+		manifest.FateUnavailable}, rec.Result.Outcome.Fate())
 }
 
 // refuses says why an image, which came for so many entries in this run, does not take the place of the stored one; nil

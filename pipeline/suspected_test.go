@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/state"
+	"rehydrate/pipeline/workspace"
 )
 
 // TestSuspectedStandIns: what many got in place of their image is no row as long as the policy says so, however many
@@ -76,6 +78,45 @@ func TestWhatComesInPlaceOfStoredImages(t *testing.T) {
 			[]string{s.outcome("p18"), s.outcome("p19"), s.outcome("p00")})
 		s = w.do("run").ok().inspect()
 		testkit.Same(t, c.picture+", again", c.want, s.outcome("p18"))
+	}
+}
+
+// TestWhatComesInPlaceInSeveralRuns: what came in place of stored images counts over all runs, those included that were
+// cut off. What was a row before it first came so stays one.
+func TestWhatComesInPlaceInSeveralRuns(t *testing.T) {
+	const suspected = "placeholder/suspected_placeholder"
+	lies, healed := "move 70 p00 p01 p02 p03 p04 p05; serve 70 p18", "; serve 0 p00; serve 1 p01; serve 2 p02; "+
+		"serve 3 p03; serve 4 p04; serve 5 p05; run"
+	type history struct{ jobs, row, want string }
+	histories := []history{
+		{"move 70 p00; run; move 70 p01 p02; run; move 70 p03; run; serve 70 p18; run", "p18", suspected},
+		{"move 70 p00; run; move 70 p01; run; move 70 p02; run; serve 70 p18; run", "p18", suspected},
+		{"move 70 p00; run; move 70 p01; run; serve 70 p18; run", "p18", "kept/"},
+		{"serve 70 p18; run; move 70 p00 p01; run; move 70 p02 p03; run", "p18", "kept/"},
+		{"move 70 p00; run; serve 70 p18; run; move 70 p01 p02; run; move 70 p03; run", "p18", suspected},
+		{lies + "; run" + healed, "p18", suspected},
+	}
+	for _, c := range histories {
+		s := newWorld(t, numbered(20)...).do("serve 503 p18 p19; run").ok().do(c.jobs).ok().inspect()
+		testkit.Same(t, c.jobs, c.want, s.outcome(c.row))
+	}
+	for at := 5; ; at += 5 {
+		w := newWorld(t, numbered(20)...).do("serve 503 p18 p19; run").ok()
+		w.do(fmt.Sprintf("%s; run die=%d", lies, at))
+		if w.err == nil {
+			break
+		}
+		s := w.do(strings.TrimPrefix(healed, "; ")).ok().inspect()
+		var often int // else few got it, which is believed
+		w.read(func(ctx context.Context, ws *workspace.Workspace) {
+			came, err := ws.InsteadOfStored(ctx)
+			testkit.OK(t, err)
+			often = len(came[state.SHA256(drawn("70"))])
+		})
+		rec := s.records["p18"]
+		if rec.Image != nil && rec.Image.OriginalSHA256 == state.SHA256(drawn("70")) && often >= 3 {
+			testkit.Same(t, fmt.Sprint("cut off at ", at), suspected, s.outcome("p18"))
+		}
 	}
 }
 

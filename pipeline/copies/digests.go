@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 
+	"rehydrate/internal/picture"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
@@ -85,6 +86,14 @@ func HideContent(s manifest.Schema, e *manifest.Entry) {
 	}
 }
 
+// isPlaceholder reports whether the stored image of an entry is a stand-in that the policy names.
+func isPlaceholder(r workspace.Record, p policy.Policy) bool {
+	img, t := r.Image, r.Trouble
+	return t != nil && t.Beside == workspace.Out && t.Outcome == manifest.Placeholder ||
+		p.PlaceholderOf(img.OriginalSHA256, "", picture.Info{Format: img.Format, Width: img.Width, Height: img.Height},
+			img.OriginalBytes) != nil
+}
+
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
 // a purge. Of hidden rows there is what HideContent leaves.
 func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
@@ -116,11 +125,12 @@ func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 		}
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
 			e, digests := r.Entry, gone[r.Key]
-			if noted.Has(digests.File, r.Key, p) {
+			// A stand-in is not the image that was labelled.
+			if noted.Has(digests.File, r.Key, p) || p.PlaceholderOf(digests.File, "", picture.Info{}, -1) != nil {
 				digests = workspace.Digests{}
 			}
 			e.PHash = ""
-			if img := r.Image; img != nil && !standIns[r.Key] { // which is hardly the image that was labelled
+			if img := r.Image; img != nil && !standIns[r.Key] && !isPlaceholder(r, p) {
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
 				if !img.Flat { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)

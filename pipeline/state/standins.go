@@ -23,7 +23,7 @@ type StandInsNote map[string]StandIn
 // A StandIn says how often a picture came, at most.
 type StandIn struct {
 	URLs     int `json:"urls,omitempty"`     // that it is stored from at the same time, of live posts
-	Replaced int `json:"replaced,omitempty"` // stored images for which it came instead in one run
+	Replaced int `json:"replaced,omitempty"` // places from which it came instead of stored images
 	// Before are the rows that had it before the first such run: it is their own.
 	Before []string `json:"before,omitempty"`
 }

@@ -177,7 +177,8 @@ type Staged struct {
 	name string
 }
 
-// Stage keeps a downloaded image beside the one that is stored of its entry, until Store or Discard.
+// Stage keeps a downloaded image beside the one that is stored of its entry, until Store or Discard. Unless it is
+// stored, InsteadOfStored has it from then on.
 func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img Image) (s *Staged, err error) {
 	defer wrap(&err, "keep another image of %s", k)
 	name := w.ImageName(k, img.Format)
@@ -192,7 +193,13 @@ func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img 
 	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return nil, err
 	}
-	return s, w.root.WriteFile(s.name, body, fileMode)
+	if err := w.root.WriteFile(s.name, body, fileMode); err != nil {
+		return s, err
+	}
+	// At once: the job may be killed before it decides.
+	return s, w.change(ctx, "note from where another image came", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "INSERT OR IGNORE INTO instead (original_sha256, source) VALUES (?, ?)", img.OriginalSHA256, img.Source)
+	})
 }
 
 // Store makes it the entry's image, as StoreImage does.
@@ -207,7 +214,26 @@ func (s *Staged) Store(ctx context.Context) error {
 	if err := s.w.StoreImage(ctx, s.Key, body, s.Image); err != nil {
 		return err
 	}
+	if err := s.w.change(ctx, "note that another image is stored", func(ctx context.Context, t *tx) {
+		t.exec(ctx, "DELETE FROM instead WHERE original_sha256 = ? AND source = ?", s.OriginalSHA256, s.Source)
+	}); err != nil {
+		return err
+	}
 	return s.Discard(ctx)
+}
+
+// InsteadOfStored returns the files that ever came for entries which kept the image that they had, by their digest as
+// they came, with from where they did, as Image.Source has it.
+func (w *Workspace) InsteadOfStored(ctx context.Context) (_ map[string][]string, err error) {
+	defer wrap(&err, "read what came in place of stored images")
+	type file struct{ digest, source string }
+	all, err := list(ctx, w.db, func(f *file) []any { return []any{&f.digest, &f.source} },
+		"SELECT original_sha256, source FROM instead ORDER BY original_sha256, source")
+	came := map[string][]string{}
+	for _, f := range all {
+		came[f.digest] = append(came[f.digest], f.source)
+	}
+	return came, err
 }
 
 // Discard forgets it.
@@ -676,7 +702,7 @@ func (o Origins) Beside(k manifest.Key) iter.Seq[string] {
 // it, as once state.db was lost, or once they went, also with their entry.
 func (w *Workspace) Origins(ctx context.Context, of []manifest.PostID) (from Origins, err error) {
 	defer wrap(&err, "read where images came from")
-	has, err := w.hasOrigins(ctx)
+	has, err := w.hasTable(ctx, "origin")
 	if err != nil {
 		return nil, err
 	}

@@ -441,28 +441,33 @@ func (w *Workspace) SharedImages(ctx context.Context, places int) (_ map[string]
 }
 
 // ImagesThatCame returns the entries whose stored image came as a file with one of these digests, with the digests of
-// the manifest, the image, and the text where it was read.
+// the manifest, the image, the text where it was read, and the outcome where there is one.
 func (w *Workspace) ImagesThatCame(ctx context.Context, digests []string) (_ []Record, err error) {
 	defer wrap(&err, "read images")
 	type came struct {
 		Record
-		read bool
-		text string
+		read    bool
+		text    string
+		outcome manifest.Outcome
 	}
 	found, err := list(ctx, w.db, func(r *came) []any {
 		r.Image = &Image{}
 		i := r.Image
 		return []any{&r.ID, &r.Key.Image, &r.SHA256, &r.StrippedSHA256, &r.PixelsSHA256, &i.OriginalSHA256, &i.SHA256,
-			&i.PixelsSHA256, &i.Source, &i.Width, &i.Height, &i.Redirected, &r.read, &r.text}
+			&i.PixelsSHA256, &i.Source, &i.Width, &i.Height, &i.Redirected, &r.read, &r.text, &r.outcome}
 	}, `SELECT e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels, i.original_sha256, i.sha256, i.pixels_sha256,
-		i.source, i.width, i.height, i.redirected, r.text IS NOT NULL AND r.failed IS NULL, coalesce(r.text, '')
-		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image)
+		i.source, i.width, i.height, i.redirected, r.text IS NOT NULL AND r.failed IS NULL, coalesce(r.text, ''),
+		coalesce(res.outcome, '')
+		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image) LEFT JOIN result res USING (id, image)
 		WHERE i.original_sha256 IN (SELECT value FROM json_each(?))`, jsonColumn{digests})
 	records := make([]Record, len(found))
 	for n, r := range found {
 		records[n] = r.Record
 		if r.read {
 			records[n].Reading = &Reading{Text: r.text}
+		}
+		if r.outcome != "" {
+			records[n].Result = &manifest.Result{Key: r.Key, Outcome: r.outcome}
 		}
 	}
 	return records, err

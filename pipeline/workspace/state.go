@@ -53,7 +53,7 @@ const takenOver = "3"
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
 // place of another one, while its file does. former_image has all pictures that an entry had and lost, in the order in
 // which they went: nobody deletes them, as nobody deletes their record of the log. origin has from which items of
-// galleries images came, in the order in which they did. The earlier_ tables have what a re-reading compares with, and
+// galleries images came, in the order in which they did. instead has from where files came that took the place of no stored image. The earlier_ tables have what a re-reading compares with, and
 // are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -67,7 +67,7 @@ CREATE TABLE post (
   subreddit TEXT NOT NULL DEFAULT '', unseen INTEGER NOT NULL DEFAULT 0, gone_at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE tombstone (id TEXT PRIMARY KEY, state TEXT NOT NULL, time INTEGER NOT NULL,
   reason TEXT NOT NULL DEFAULT '', readmitted INTEGER NOT NULL DEFAULT 0);
-` + formerSQL + originSQL + `
+` + formerSQL + originSQL + insteadSQL + `
 CREATE TABLE image (
   id TEXT NOT NULL, image INTEGER NOT NULL, source TEXT NOT NULL, original_sha256 TEXT NOT NULL, sha256 TEXT NOT NULL,
   format TEXT NOT NULL, width INTEGER NOT NULL, height INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -110,6 +110,9 @@ const formerSQL = `CREATE TABLE former_image (
 const originSQL = `
 CREATE TABLE origin (id TEXT NOT NULL, image INTEGER NOT NULL, sha256 TEXT NOT NULL, source TEXT NOT NULL,
   PRIMARY KEY (id, image, sha256));`
+
+const insteadSQL = `
+CREATE TABLE instead (original_sha256 TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (original_sha256, source));`
 
 // erasedTable is the table of an earlier version, which kept the digests of erased images alone.
 const erasedTable = "erased_image"
@@ -160,13 +163,20 @@ func (w *Workspace) upgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	origins, err := w.hasOrigins(ctx)
-	if err != nil || !erased && origins {
+	origins, err := w.hasTable(ctx, "origin")
+	if err != nil {
+		return err
+	}
+	instead, err := w.hasTable(ctx, "instead")
+	if err != nil || !erased && origins && instead {
 		return err
 	}
 	return w.change(ctx, "make the tables of this version", func(ctx context.Context, t *tx) {
 		if !origins {
 			t.exec(ctx, originSQL)
+		}
+		if !instead {
+			t.exec(ctx, insteadSQL)
 		}
 		if !erased {
 			return
@@ -179,14 +189,11 @@ func (w *Workspace) upgrade(ctx context.Context) error {
 }
 
 // hasErased reports whether an earlier version was the last to write state.db.
-func (w *Workspace) hasErased(ctx context.Context) (has bool, err error) {
-	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", erasedTable).Scan(&has)
-	return has, w.explain(ctx, err)
-}
+func (w *Workspace) hasErased(ctx context.Context) (bool, error) { return w.hasTable(ctx, erasedTable) }
 
-// hasOrigins reports whether state.db has the table of origins, as one of an earlier version does not.
-func (w *Workspace) hasOrigins(ctx context.Context) (has bool, err error) {
-	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'origin')").Scan(&has)
+// hasTable reports whether state.db has a table, which one of an earlier version may lack.
+func (w *Workspace) hasTable(ctx context.Context, name string) (has bool, err error) {
+	err = w.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", name).Scan(&has)
 	return has, w.explain(ctx, err)
 }
 
