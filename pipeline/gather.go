@@ -83,8 +83,7 @@ func (r *run) gather(ctx context.Context, s *asker) error {
 		return err
 	}
 	g := r.newGatherer(removed, keepTexts)
-	g.terms.suspected, err = state.NotedStandIns(ctx, r.Workspace, r.Policy)
-	if err != nil {
+	if err := g.terms.findSuspected(ctx, r.Workspace); err != nil {
 		return err
 	}
 	cutOff, err := state.ReadNote[state.UnjudgedNote](ctx, r.Workspace)

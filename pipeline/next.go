@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,7 +114,23 @@ func (t terms) wantsAnother(rec workspace.Record) bool {
 	if f == nil && t.suspected[rec.Key] {
 		f = &policy.Fault{Outcome: manifest.Placeholder, Reason: state.ReasonSuspected}
 	}
-	return f != nil && (slices.Contains(t.retry, string(f.Outcome)) || slices.Contains(t.retry, string(f.Reason)))
+	return f != nil && t.retries(f.Outcome, f.Reason)
+}
+
+// retries reports whether an outcome is to be tried again.
+func (t terms) retries(o manifest.Outcome, r manifest.Reason) bool {
+	return slices.Contains(t.retry, string(o)) || slices.Contains(t.retry, string(r))
+}
+
+// findSuspected finds the stored images that another one may replace, as stand-ins. Where from many of them came is not
+// known, as after a lost state.db, only who asks for them again says that they are none of their posts'.
+func (t *terms) findSuspected(ctx context.Context, ws *workspace.Workspace) (err error) {
+	find := state.NotedStandIns
+	if t.retries(manifest.Placeholder, state.ReasonSuspected) {
+		find = state.StandIns
+	}
+	t.suspected, err = find(ctx, ws, t.policy)
+	return err
 }
 
 // staysAway reports whether the image of an entry was removed from its live post. It stays away, as posts do, until

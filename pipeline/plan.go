@@ -116,8 +116,7 @@ func (p *RunPlan) count(ctx context.Context, r *run, entries iter.Seq2[workspace
 	}
 	p.Images = 0
 	t := newTerms(r.Config, removed, nil)
-	t.suspected, err = state.NotedStandIns(ctx, r.Workspace, r.Policy)
-	if err != nil {
+	if err := t.findSuspected(ctx, r.Workspace); err != nil {
 		return err
 	}
 	if r.OCR != nil {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
+	"rehydrate/pipeline/reddit"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
@@ -153,6 +156,76 @@ func TestRealImagesThatLookLikeStandIns(t *testing.T) {
 		w := newWorld(t, numbered(20)...).do("serve 70 p00 p01 p02 p03 p04").do(jobs)
 		testkit.Same(t, "one that many share: "+jobs, state.SHA256(drawn("70")), imageOf(w, "p00"))
 	}
+}
+
+// TestStandInsOfALostState: where from images came is not known once state.db is lost. Until it is, what was a row stays
+// one, and what was none comes to be none; who asks again for what is suspected gets the post's own image.
+func TestStandInsOfALostState(t *testing.T) {
+	const suspected = "placeholder/suspected_placeholder"
+	own := "serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; serve 4 p04; serve 5 p05; run"
+	for _, c := range []struct{ then, first, last string }{
+		{"run", suspected, suspected},
+		{"serve 404 p00 p01 p02 p03 p04 p05; run", suspected, suspected},
+		{own, suspected, suspected},
+		{own + "; run retry=placeholder", "kept/", "kept/"},
+		{own + "; run; run retry=suspected_placeholder", "kept/", "kept/"},
+		{"serve 0 p00; run; run retry=placeholder", "kept/", suspected},
+	} {
+		w := newWorld(t, numbered(20)...).do("serve small:70 p00 p01 p02 p03 p04 p05; run").ok()
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		s := w.do(c.then).ok().inspect()
+		testkit.Same(t, c.then, []string{c.first, c.last}, []string{s.outcome("p00"), s.outcome("p05")})
+	}
+}
+
+// TestOneURLOfALostState: what many posts have from one URL is no stand-in, and stays a row when that is not known any
+// more.
+func TestOneURLOfALostState(t *testing.T) {
+	for _, picture := range []string{"70", "small:70"} {
+		for _, after := range []string{"404", "503", picture} {
+			w := newWorld(t, numbered(20)...)
+			const url = "https://i.redd.it/one.png"
+			one := oneURL{w.reddit, url, []manifest.PostID{"p00", "p01", "p02", "p03", "p04", "p05"}}
+			w.reddit.sends[url] = picture
+			for range 3 {
+				w.reddit.begin()
+				c := w.config()
+				c.Reddit = one
+				testkit.OK(t, w.inWorkspace(w.Context(), func(ctx context.Context, ws *workspace.Workspace) error {
+					c.Workspace = ws
+					_, err := Run(ctx, c)
+					return err
+				}))
+				s := w.inspect()
+				testkit.Same(t, picture+", then "+after, []string{"kept/", "duplicate/"},
+					[]string{s.outcome("p00"), strings.TrimSuffix(s.outcome("p01"), "flat")})
+				if w.reddit.sends[url] == picture && after != picture {
+					testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+				}
+				w.reddit.sends[url] = after
+			}
+		}
+	}
+}
+
+// oneURL is Reddit where some posts name one URL.
+type oneURL struct {
+	*fakeReddit
+	url string
+	of  []manifest.PostID
+}
+
+func (o oneURL) Ask(ctx context.Context, ids []manifest.PostID) (reddit.Answer, error) {
+	a, err := o.fakeReddit.Ask(ctx, ids)
+	for id, p := range a.Posts {
+		if slices.Contains(o.of, id) {
+			for i := range p.Images {
+				p.Images[i].URL = o.url
+			}
+			a.Posts[id] = p
+		}
+	}
+	return a, err
 }
 
 // imageOf is the digest of the stored image of an entry.

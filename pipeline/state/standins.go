@@ -70,7 +70,7 @@ func NotedStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy
 		return nil, err
 	}
 	found, _, err := known.find(ctx, ws, p.Images.SuspectAfter)
-	return found, err
+	return keysOf(found), err
 }
 
 // findStandIns is StandIns, and returns what is to be noted.
@@ -96,12 +96,56 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 		all[digest] = known[digest].with(StandIn{URLs: s.Places})
 	}
 	found, note, err := all.find(ctx, ws, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	unsure := map[string]bool{}
 	for digest, s := range shared {
 		if s.Known < n { // who has it from where is known when its host was asked
+			unsure[digest] = !known[digest].came(n)
 			delete(note, digest)
 		}
 	}
-	return found, note, err
+	if err := spareRows(ctx, ws, found, unsure); err != nil {
+		return nil, nil, err
+	}
+	return keysOf(found), note, nil
+}
+
+func keysOf(found map[manifest.Key]string) map[manifest.Key]bool {
+	keys := make(map[manifest.Key]bool, len(found))
+	for k := range found {
+		keys[k] = true
+	}
+	return keys
+}
+
+// spareRows takes from found what has one of the unsure pictures of which a row of the dataset is: that was judged when
+// it was known from where they came, as before state.db was lost.
+func spareRows(ctx context.Context, ws *workspace.Workspace, found map[manifest.Key]string, unsure map[string]bool) error {
+	maps.DeleteFunc(unsure, func(_ string, is bool) bool { return !is })
+	if len(unsure) == 0 {
+		return nil
+	}
+	names, err := ws.Files(ctx, DatasetDir)
+	if err != nil {
+		return err
+	}
+	rows := map[string]bool{}
+	for _, name := range names {
+		if !IsShard(name) {
+			continue
+		}
+		if _, err := ReadRows(ctx, ws, name, rows); err != nil && ctx.Err() != nil { // a damaged file tells nothing
+			return err
+		}
+	}
+	judged := map[string]bool{}
+	for k, digest := range found {
+		judged[digest] = judged[digest] || unsure[digest] && rows[k.String()]
+	}
+	maps.DeleteFunc(found, func(_ manifest.Key, digest string) bool { return judged[digest] })
+	return nil
 }
 
 // Has reports whether a picture that an entry had is suspected to be a stand-in.
@@ -110,12 +154,16 @@ func (s StandInsNote) Has(digest string, k manifest.Key, p policy.Policy) bool {
 	return n > 0 && (in.URLs >= n || in.Replaced >= n && !slices.Contains(in.Before, k.String()))
 }
 
-// find returns the entries that have one of the pictures, which came n times, and what is to be noted of these.
-func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) (map[manifest.Key]bool, StandInsNote,
+// came reports whether it came so often, from places that are known.
+func (s StandIn) came(n int) bool { return n > 0 && (s.URLs >= n || s.Replaced >= n) }
+
+// find returns the entries that have one of the pictures, which came n times, with its digest, and what is to be noted
+// of these.
+func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) (map[manifest.Key]string, StandInsNote,
 	error) {
 	var digests []string
 	for digest, in := range s {
-		if n > 0 && (in.URLs >= n || in.Replaced >= n) {
+		if in.came(n) {
 			digests = append(digests, digest)
 		}
 	}
@@ -127,10 +175,11 @@ func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) 
 	if err != nil {
 		return nil, nil, err
 	}
-	found, note := map[manifest.Key]bool{}, StandInsNote{}
+	found, note := map[manifest.Key]string{}, StandInsNote{}
 	for _, rec := range records {
-		if in := s[rec.Image.OriginalSHA256]; in.isOf(rec, n) {
-			found[rec.Key], note[rec.Image.OriginalSHA256] = true, in
+		digest := rec.Image.OriginalSHA256
+		if in := s[digest]; in.isOf(rec, n) {
+			found[rec.Key], note[digest] = digest, in
 		}
 	}
 	return found, note, nil
