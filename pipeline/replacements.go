@@ -57,7 +57,10 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 	for _, o := range g.replacements.all {
 		same[o.PixelsSHA256]++
 	}
-	var read []manifest.PostID
+	read, err := g.noteItems(ctx)
+	if err != nil {
+		return err
+	}
 	// In an order that no worker decides.
 	slices.SortFunc(g.replacements.all, func(a, b replacement) int { return a.job.entry.Ordinal - b.job.entry.Ordinal })
 	for _, o := range g.replacements.all {
@@ -82,6 +85,47 @@ func (g *gatherer) settleReplacements(ctx context.Context) error {
 		return err
 	}
 	return g.readMore(ctx, read)
+}
+
+// noteItems notes from which item of its gallery a stored image came where that is not known, as once state.db and the
+// log were put back from before it came, and returns the posts. Places shift when Reddit drops an item, so that its
+// bytes come for another entry; where they come for one alone, and are of one alone, they tell the item.
+func (g *gatherer) noteItems(ctx context.Context) (noted []manifest.PostID, err error) {
+	type file struct {
+		post   manifest.PostID
+		sha256 string
+	}
+	came := map[file]int{}
+	for _, o := range g.replacements.all {
+		came[file{o.ID, o.SHA256}]++
+	}
+	for _, o := range g.replacements.all {
+		of := map[manifest.Key]bool{}
+		for _, i := range o.job.gallery {
+			if i.Stripped == o.SHA256 {
+				of[i.Key] = true
+			}
+		}
+		_, known := o.job.itemOf()
+		if known || len(of) != 1 || came[file{o.ID, o.SHA256}] != 1 || !g.known.byHost[o.job.candidate.Host].sound() {
+			continue
+		}
+		for k := range of {
+			rec, err := g.stored(ctx, k)
+			if err != nil {
+				return nil, err
+			}
+			out := rec.Trouble != nil && rec.Trouble.Beside == workspace.Out
+			if k == o.Key || out || rec.Image == nil || rec.Image.Source != "" || rec.Image.SHA256 != o.SHA256 {
+				continue
+			}
+			if err := o.StoreFor(ctx, k); err != nil {
+				return nil, err
+			}
+			noted = append(noted, k.ID)
+		}
+	}
+	return noted, nil
 }
 
 // noteInstead notes what came in place of stored images, from how many places, and who had it before the first time.

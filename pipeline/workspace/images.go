@@ -204,14 +204,7 @@ func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img 
 
 // Store makes it the entry's image, as StoreImage does.
 func (s *Staged) Store(ctx context.Context) error {
-	body, err := s.w.readSmall(s.name, s.Bytes)
-	if err == nil && hexDigest(body) != s.SHA256 {
-		err = errors.New("it is not what was written")
-	}
-	if err != nil {
-		return fmt.Errorf("read another image of %s back: %w", s.Key, err)
-	}
-	if err := s.w.StoreImage(ctx, s.Key, body, s.Image); err != nil {
+	if err := s.StoreFor(ctx, s.Key); err != nil {
 		return err
 	}
 	if err := s.w.change(ctx, "note that another image is stored", func(ctx context.Context, t *tx) {
@@ -220,6 +213,18 @@ func (s *Staged) Store(ctx context.Context) error {
 		return err
 	}
 	return s.Discard(ctx)
+}
+
+// StoreFor makes it the image of an entry, as StoreImage does, and keeps it.
+func (s *Staged) StoreFor(ctx context.Context, k manifest.Key) error {
+	body, err := s.w.readSmall(s.name, s.Bytes)
+	if err == nil && hexDigest(body) != s.SHA256 {
+		err = errors.New("it is not what was written")
+	}
+	if err != nil {
+		return fmt.Errorf("read another image of %s back: %w", s.Key, err)
+	}
+	return s.w.StoreImage(ctx, k, body, s.Image)
 }
 
 // InsteadOfStored returns the files that ever came for entries which kept the image that they had, by their digest as
