@@ -419,3 +419,32 @@ func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
 			slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == goneUnseen })})
 	}
 }
+
+// TestRowsOfAGalleryThatLostItsFirstImage: the id of its post stands for that image where the row, or a column of the
+// table, says which images it is of; what other rows say leaves the audit open.
+func TestRowsOfAGalleryThatLostItsFirstImage(t *testing.T) {
+	w, ctx := newWorld(t, false, false), t.Context()
+	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
+	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
+		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	for _, c := range []struct {
+		text       string
+		open, gone bool
+	}{
+		{"id,file\nLIVE2,LIVE2.jpg\nLIVE1,zz8y7x6w.jpg\n", true, false},
+		{"id,file\nLIVE2,LIVE2.jpg\nLIVE1,LIVE1 (2).jpg\n", true, false},
+		{"id,file\nLIVE1,LIVE1-2.jpg\nLIVE1,zz8y7x6w.jpg\n", true, false},
+		{"id,file\nLIVE1,zz8y7x6w.jpg\n", true, false},
+		{"id,file\nLIVE1,LIVE1-2.jpg\n", false, false},
+		{"id,file\nLIVE2,zz8y7x6w.jpg\nLIVE1,LIVE1.jpg\n", false, true},
+		{"id,n\nLIVE2/1,1\nLIVE1,2\n", false, true},
+		{"id,image,n\nLIVE2,1,1\nLIVE1,0,2\n", false, true},
+	} {
+		file := filepath.Join(t.TempDir(), "rows.csv")
+		testkit.OK(t, os.WriteFile(file, []byte(strings.NewReplacer("LIVE1", live1, "LIVE2", live2).Replace(c.text)), 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, c.text, []bool{c.open, c.gone}, []bool{
+			slices.ContainsFunc(r.Open, func(o Open) bool { return strings.Contains(o.Where, "rows.csv") }),
+			slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == live1 })})
+	}
+}

@@ -505,18 +505,35 @@ func (e *evidence) ofSeveral(gone manifest.Reason) bool {
 	return several
 }
 
-// ofImages reports whether the rows of a table are those of images, and not of posts: it is one of ours, or tells the
-// images of a post apart.
+// ofImages reports whether the rows of a table are those of images, and not of posts: it is one of ours, or says by places
+// which images they are of.
 func (t *table) ofImages() bool {
-	return t.src.ofRelease() || slices.ContainsFunc(t.order, func(c *column) bool {
-		return c.place && c.whole > 0 ||
-			slices.ContainsFunc(c.hits, func(h hit) bool { return h.image > 0 || h.named })
+	return t.src.ofRelease() || slices.ContainsFunc(t.order, func(c *column) bool { return c.place && c.whole > 0 })
+}
+
+// hasKeys reports whether the values of the column are ids of images, and not of posts: some have a number behind.
+func (c *column) hasKeys() bool {
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.image > 0 && !h.named })
+}
+
+// namedRows are the rows of the table, and the records around them, that say which images of a post they are of: by the
+// name of a file, or a number behind the id.
+func (t *table) namedRows(w walker) (map[postOfRow]bool, error) {
+	rows := map[postOfRow]bool{}
+	return rows, t.eachNamed(w, func(_ *column, of postOfRow, _ int32) error {
+		rows[of] = true
+		return w.charge(valueCost)
 	})
 }
 
 // finish judges the rows by the ids in them, and keeps which row names which entry.
 func (w walker) finish(t *table) {
-	if err := cmp.Or(t.placeImages(w), t.nameImages(w)); err != nil {
+	keys := map[*column]bool{} // before other columns tell of which images the ids are
+	for _, c := range t.order {
+		keys[c] = c.hasKeys()
+	}
+	named, err := t.namedRows(w)
+	if err := cmp.Or(err, t.placeImages(w), t.nameImages(w)); err != nil {
 		w.lost(t.place, err)
 	}
 	t.lendHits()
@@ -546,7 +563,9 @@ func (w walker) finish(t *table) {
 			if ids {
 				w.sees(p, h.post)
 			}
-			alone := !images || h.image == 0 && !h.named && unclear[postOfRow{h.row, h.post}]
+			is := postOfRow{h.row, h.post}
+			told := images || keys[c] || h.image > 0 || h.named || named[is]
+			alone := !told || h.image == 0 && !h.named && unclear[is]
 			h.alone = e.MustGo && !h.post.MustGo && alone && h.post.ofSeveral(e.imageGone)
 			if sure && about {
 				rows = append(rows, h)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -186,4 +188,22 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "vectors that begin as a format", 0, begin)
+}
+
+// TestTwoBytesTellNoFormatOfAKey: a signature in base64 can begin with those of an image that is not read.
+func TestTwoBytesTellNoFormatOfAKey(t *testing.T) {
+	w := newWorld(t, false, false)
+	for n, open := range map[int]bool{72: false, 200: true} {
+		raw := make([]byte, n)
+		_, _ = rand.NewChaCha8([32]byte{1}).Read(raw)
+		for _, magic := range []string{"\xff\x0a", "\x1f\x9d"} {
+			file := filepath.Join(t.TempDir(), "note.txt")
+			text := "signed " + base64.StdEncoding.EncodeToString(append([]byte(magic), raw...)) + "\n"
+			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+			r := w.audit(t, w.ws, file)
+			testkit.Same(t, fmt.Sprintf("%q, %d bytes", magic, n), open, slices.ContainsFunc(r.Open, func(o Open) bool {
+				return strings.Contains(o.Where, "note.txt")
+			}))
+		}
+	}
 }

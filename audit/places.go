@@ -295,7 +295,7 @@ var (
 func (w walker) scanMember(t *table, c *column, text string, value any) error {
 	hits, telling := len(c.hits), c.telling
 	w.scanValue(t, c, t.row, value)
-	t.holds = t.holds || len(text) > manyLetters && !strings.Contains(text[:manyLetters], " ")
+	t.holds = t.holds || len(text) > manyLetters && mayBePacked(strings.NewReader(text))
 	for n := hits; n < len(c.hits); n++ {
 		t.noted++
 		t.lends = append(t.lends, lending{column: c, hit: int32(n), row: t.row})

@@ -81,6 +81,14 @@ func TestImagesOfOtherRecordsAreNotBelieved(t *testing.T) {
 		{`{"a":{"id":"LIVE1","image":null},"b":{"id":"1zzzzz","image":"PICTURE"}}`, Undecided},
 		{`{"a":{"id":"LIVE1"},"b":{"id":"LIVE2"},"c":{"bytes":"PICTURE"}}`, Undecided},
 		{`[{"query":{"id":"LIVE1","image":"` + strings.Repeat("QUJD", 80) + `"},"positive":{"image":"PICTURE"}}]`, Undecided},
+		{`[{"query":{"id":"LIVE1","image":"data:image/png;base64, ` + strings.Repeat("QUJD", 80) +
+			`"},"positive":{"image":"PICTURE"}}]`, Undecided},
+		{`[{"query":{"id":"LIVE1","image":"<img alt='a b' src='data:image/png;base64,` + strings.Repeat("QUJD", 80) +
+			`'>"},"positive":{"image":"PICTURE"}}]`, Undecided},
+		{`[{"query":{"id":"LIVE1","image":"` + strings.Repeat(strings.Repeat("QUJD", 19)+" ", 5) +
+			`"},"positive":{"image":"PICTURE"}}]`, Undecided},
+		{`[{"query":{"id":"LIVE1","image":"b'` + strings.Repeat(`\\x89 `, 80) +
+			`'"},"positive":{"image":"PICTURE"}}]`, Undecided},
 		{`{"LIVE1":null,"LIVE2":null,"LIVE3":null,"1zzzzz":"PICTURE"}`, Undecided},
 		{`{"query":{"id":"LIVE1"},"results":[{"image":"PICTURE"}]}`, Undecided},
 		{`{"best":{"id":"LIVE1"},"data":["PICTURE"]}`, Undecided},

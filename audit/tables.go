@@ -332,7 +332,7 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		if noUTF8(head) > int64(len(head)/3) {
 			return errEncoding
 		}
-		if !mayBePacked(all) {
+		if !mayBePacked(bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)) {
 			return nil
 		}
 		p.label, p.again, p.text = true, true, true // what lies over lines is whole only in the file, whatever separates them
@@ -346,9 +346,8 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 // mayBePacked reports whether a text has a run of letters that is as long as a line of base64, since words are shorter,
 // or escapes, a soft break, at which its lines do not end, or what a terminal acts on, with separators of columns in
 // it.
-func mayBePacked(all *io.SectionReader) bool {
+func mayBePacked(in io.ByteReader) bool {
 	const manyEscapes = 64
-	in := bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)
 	last, escapes := byte(0), 0
 	for letters := 0; letters < minLine && escapes < manyEscapes; {
 		b, err := in.ReadByte()

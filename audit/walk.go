@@ -469,14 +469,18 @@ const (
 	isIcon     = "an icon"
 	isNumPy    = "NumPy"
 	isPickle   = "a Python pickle"
+	isUTF16    = "UTF-16"
 )
+
+// mostOfKey is the length, in bytes, of more than a key, a digest or a signature with the number of its key.
+const mostOfKey = 96
 
 // magics are the first bytes of formats, of those that are read here and of those that are not. Those in plain letters
 // are believed only of bytes that are no text, but for the last four.
 var magics = []struct{ magic, kind string }{
-	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b", "gzip"},
+	{"PAR1", isParquet}, {"PARE", isParquet}, {"SQLite format 3\x00", isDatabase}, {"\x1f\x8b\x08", "gzip"},
 	{"\x28\xb5\x2f\xfd", "zstd"},
-	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	{"BZh", "bzip2"}, {"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\xff\xfe", isUTF16}, {"\xfe\xff", isUTF16},
 	{"\xfd7zXZ\x00", "xz"}, {"7z\xbc\xaf\x27\x1c", "7-Zip"}, {"Rar!\x1a\x07", "RAR"}, {"\x04\x22\x4d\x18", "LZ4"},
 	{"LZIP", "lzip"}, {"\x1f\x9d", "compress"}, {arrowMagic, arrowFile}, {"\xff\xff\xff\xff", arrowStream},
 	{"Obj\x01", "Avro"}, {"ORC", "ORC"}, {"\x93NUMPY", isNumPy}, {"PK\x07\x08", "a zip in parts"},
@@ -515,7 +519,9 @@ func sniffed(all *io.SectionReader) (kind, magic string) {
 	}
 	text := !hasNoText(head)
 	for i, m := range magics {
-		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) {
+		// Keys, digests and signatures begin with any two bytes.
+		few := len(m.magic) <= 2 && m.kind != isUTF16 && all.Size() < mostOfKey
+		if bytes.HasPrefix(head, []byte(m.magic)) && (!text || i >= len(magics)-4) && !few {
 			return m.kind, m.magic
 		}
 	}
@@ -608,7 +614,7 @@ func (w walker) scanInto(p place, all *io.SectionReader) error {
 		if smallIcon(all) {
 			return nil
 		}
-	case "UTF-16":
+	case isUTF16:
 		w.member(p.in(kind), "", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Reader(all))
 		return nil
 	case "gzip", "bzip2", "zstd":
