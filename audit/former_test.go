@@ -226,8 +226,7 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 }
 
 // TestNamesBelongToTheirIDs: the id of a post stands for the images of it that its row names in other columns. It
-// stands for the first one where the row names that, none, or those of another post, or says by a place which one it
-// is.
+// stands for the first one where the row names that, or says by a place that it is of it.
 func TestNamesBelongToTheirIDs(t *testing.T) {
 	w, ctx := newWorld(t, false, false), t.Context()
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
@@ -255,20 +254,14 @@ func TestNamesBelongToTheirIDs(t *testing.T) {
 		{"file,link,id\nLIVE1-3.jpg,https://redd.it/LIVE1,LIVE1\n", false},
 		{"id,file,preview\nLIVE1,LIVE1-3.jpg,LIVE1.jpg\n", true},
 		{"id,file,preview\nLIVE1,LIVE1-3.jpg,LIVE1/0\n", true},
-		{"id,file\nLIVE1,LIVE2-3.jpg\n", true},
-		{"id,file\nLIVE1,x\nLIVE2,LIVE1-3.jpg\n", true},
 		{"id,file,image_index\nLIVE1,LIVE1-3.jpg,0\n", true},
 		{"id,file,image_index\nLIVE1,LIVE1-3.jpg,3\n", false},
 		{`[{"id":"LIVE1","image":"LIVE1-3.jpg"}]`, false},
 		{`[{"post":{"id":"LIVE1"},"files":["LIVE1-2.jpg","LIVE1-3.jpg"]}]`, false},
 		{`[{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1.jpg"]}]`, true},
-		{`[{"id":"LIVE1"},{"image":"LIVE1-3.jpg"}]`, true},
 		{`[{"id":"LIVE1","image":0,"file":"LIVE1-3.jpg"}]`, true},
 		{`{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1-3.jpg"]}` + "\n" + `{"id":"LIVE2"}`, false},
 		{`{"id":"LIVE1","files":["LIVE1-2.jpg","LIVE1.jpg"]}` + "\n" + `{"id":"LIVE2"}`, true},
-		// They stand beside each other, and none is said of the other.
-		{`[{"LIVE1":"a","LIVE1-3.jpg":"b"}]`, true},
-		{`{"id":["LIVE1","LIVE1-3.jpg"]}`, true},
 		{table(live1, live1+"-2.jpg", live1+"-3.jpg"), false},
 		{table(live1, live1+"-2.jpg", live1+".jpg"), true},
 		{database(live1 + "-3.jpg"), false},
@@ -435,16 +428,21 @@ func TestRowsOfAGalleryThatLostItsFirstImage(t *testing.T) {
 		{"id,file\nLIVE2,LIVE2.jpg\nLIVE1,LIVE1 (2).jpg\n", true, false},
 		{"id,file\nLIVE1,LIVE1-2.jpg\nLIVE1,zz8y7x6w.jpg\n", true, false},
 		{"id,file\nLIVE1,zz8y7x6w.jpg\n", true, false},
+		{"id,file\nLIVE1,LIVE2-3.jpg\n", true, false},
+		{"id,file\nLIVE1,x\nLIVE2,LIVE1-3.jpg\n", true, false},
+		{`[{"id":"LIVE1"},{"image":"LIVE1-3.jpg"}]`, true, false},
+		{`[{"LIVE1":"a","LIVE1-3.jpg":"b"}]`, true, false},
+		{`{"id":["LIVE1","LIVE1-3.jpg"]}`, true, false},
 		{"id,file\nLIVE1,LIVE1-2.jpg\n", false, false},
 		{"id,file\nLIVE2,zz8y7x6w.jpg\nLIVE1,LIVE1.jpg\n", false, true},
 		{"id,n\nLIVE2/1,1\nLIVE1,2\n", false, true},
 		{"id,image,n\nLIVE2,1,1\nLIVE1,0,2\n", false, true},
 	} {
-		file := filepath.Join(t.TempDir(), "rows.csv")
+		file := filepath.Join(t.TempDir(), "posts")
 		testkit.OK(t, os.WriteFile(file, []byte(strings.NewReplacer("LIVE1", live1, "LIVE2", live2).Replace(c.text)), 0o600))
 		r := w.audit(t, w.ws, file)
 		testkit.Same(t, c.text, []bool{c.open, c.gone}, []bool{
-			slices.ContainsFunc(r.Open, func(o Open) bool { return strings.Contains(o.Where, "rows.csv") }),
+			slices.ContainsFunc(r.Open, func(o Open) bool { return strings.Contains(o.Where, "/posts") }),
 			slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.ID == live1 })})
 	}
 }
