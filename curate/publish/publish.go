@@ -239,7 +239,7 @@ func (p *publishing) annotate(ctx context.Context) error {
 		}
 	}
 	p.change = func(e *manifest.Entry) {
-		if d, ok := digests[e.Key]; ok && d.SHA256 != "" {
+		if d, ok := digests[e.Key]; ok && d.SHA256 != "" && (!e.Named() || copies.AreOf(*e, d)) {
 			e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = d.SHA256, d.StrippedSHA256, d.PixelsSHA256, d.PHash
 		}
 		if p.Splits != nil {

@@ -86,16 +86,23 @@ func HideContent(s manifest.Schema, e *manifest.Entry) {
 	}
 }
 
-// isPlaceholder reports whether the stored image of an entry is a stand-in that the policy names.
-func isPlaceholder(r workspace.Record, p policy.Policy) bool {
+// isRefused reports whether the stored image of an entry is not the one that was labelled, or hardly: the policy or the
+// release does not take it.
+func isRefused(r workspace.Record, p policy.Policy) bool {
 	img, t := r.Image, r.Trouble
-	return t != nil && t.Beside == workspace.Out && t.Outcome == manifest.Placeholder ||
+	return t != nil && t.Beside == workspace.Out ||
 		p.PlaceholderOf(img.OriginalSHA256, "", picture.Info{Format: img.Format, Width: img.Width, Height: img.Height},
 			img.OriginalBytes) != nil
 }
 
+// AreOf reports whether the digests of known, which a workspace has of an image, are those that an entry names.
+func AreOf(e, known manifest.Entry) bool {
+	return state.Proven(e, workspace.Image{OriginalSHA256: known.SHA256, SHA256: known.StrippedSHA256,
+		PixelsSHA256: known.PixelsSHA256})
+}
+
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge. Of hidden rows there is what HideContent leaves.
+// a purge, and takes them for those that were labelled; what the release names stays. Of hidden rows there is what HideContent leaves.
 func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 	hidden state.GoneSet) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {
@@ -124,22 +131,25 @@ func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 			gone[e.Key] = e.Digests
 		}
 		for r, err := range ws.Records(ctx, workspace.Select{}) {
-			e, digests := r.Entry, gone[r.Key]
+			e, own, digests := r.Entry, r.Entry, gone[r.Key]
 			// A stand-in is not the image that was labelled.
 			if noted.Has(digests.File, r.Key, p) || p.PlaceholderOf(digests.File, "", picture.Info{}, -1) != nil {
 				digests = workspace.Digests{}
 			}
 			e.PHash = ""
-			if img := r.Image; img != nil && !standIns[r.Key] && !isPlaceholder(r, p) {
+			if img := r.Image; img != nil && !standIns[r.Key] && !isRefused(r, p) {
 				digests = workspace.Digests{File: img.OriginalSHA256, Stripped: img.SHA256, Pixels: img.PixelsSHA256}
 				if !img.Flat { // the hash of a flat picture recognises nothing
 					e.PHash = fmt.Sprintf("%016x", img.PHash)
 				}
 			}
+			e.SHA256, e.StrippedSHA256, e.PixelsSHA256 = digests.File, digests.Stripped, digests.Pixels
+			if own.Named() && !AreOf(own, e) {
+				e.SHA256, e.StrippedSHA256, e.PixelsSHA256, e.PHash = own.SHA256, own.StrippedSHA256, own.PixelsSHA256, own.PHash
+			}
 			if hidden.HasRow(r.Key.String()) {
 				HideContent(b.Schema, &e)
 			}
-			e.SHA256, e.StrippedSHA256, e.PixelsSHA256 = digests.File, digests.Stripped, digests.Pixels
 			if !yield(e, err) || err != nil {
 				return
 			}
