@@ -42,6 +42,9 @@ const (
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
+// orPart is for who makes tables with several posts in a row.
+const orPart = ", or what is of this post in it where other posts are in it, too"
+
 // inDataset is a file where a dataset has its rows: the folder above may be a copy that nobody registered.
 var inDataset = regexp.MustCompile(`(^|/)data/[^/]+-\d{5}-of-\d{5}\.parquet$`)
 
@@ -61,7 +64,7 @@ func (p place) spot() spot {
 	case p.src.copied:
 		return spot{where, "delete the file: no export wrote it, so no purge changes it"}
 	case table != nil && strings.HasSuffix(p.src.where, ".ipynb"):
-		return spot{where, "delete the cell's output"}
+		return spot{where, "delete the cell's output, or what is of this post in the cell"}
 	case table != nil && p.row < 0:
 		return spot{where, "delete the file, or write it again without the values that no row has: in pandas " +
 			"cat.remove_unused_categories(), in R droplevels()"}
@@ -69,11 +72,15 @@ func (p place) spot() spot {
 		return spot{where, "delete the file; or, where DIR is a whole copy of the dataset, register it and have it purged: " +
 			"rehydrate export --adopt DIR --note WHO, then " + doPurge}
 	case table != nil && table.parquet:
-		return spot{where, "delete the file, or write it again without this row (the first is row 1)"}
+		return spot{where, "delete the file, or write it again without this row (the first is row 1)" + orPart}
 	case table != nil && table.json:
 		return spot{where, "delete what is of this post there, and nothing else: other posts can be in the same row"}
+	case table != nil && table.database && table.label:
+		return spot{where, "give the table or column another name"}
+	case table != nil && table.database:
+		return spot{where, "delete the row (rows are counted as SELECT * lists them, not by rowid)" + orPart}
 	case table != nil:
-		return spot{where, "delete the row"}
+		return spot{where, "delete the row" + orPart}
 	case where != p.src.where && isImageName.MatchString(path.Ext(where)):
 		return spot{where, "delete the picture in it"}
 	case where != p.src.where:

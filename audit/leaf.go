@@ -253,6 +253,7 @@ type table struct {
 	place    // of the table itself
 	outer    place
 	parquet  bool // its rows are judged as those of a dataset
+	database bool // of SQLite
 	lists    bool // it may name posts that are gone
 	typed    bool // its numbers are not texts
 	columns  map[string]*column

@@ -249,11 +249,12 @@ var naming = []string{"meta", "entry", "post", "tombstone", "former_image", "era
 
 func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, nth int, lists bool) error {
 	name := from.Name
-	if !isUsual(manifest.FoldColumn(name)) && !(p.src.ofRelease() && isOneWord.MatchString(name)) { // as of columns
+	schema := name == sqlitefile.SchemaTable.Name
+	if !schema && !isUsual(manifest.FoldColumn(name)) && !(p.src.ofRelease() && isOneWord.MatchString(name)) { // as of columns
 		name = strconv.Itoa(nth)
 	}
 	t := newTable(p.in("table " + name))
-	t.label, t.lists = from.Name == sqlitefile.SchemaTable.Name, lists
+	t.database, t.label, t.lists = true, schema, lists
 	defer w.finish(t)
 	err := w.databaseRows(t, from.Columns, db.Rows(w.ctx, from), rowCost)
 	if err != nil {
