@@ -173,3 +173,32 @@ func TestRowsOfJSONAreCountedAsAReaderDoes(t *testing.T) {
 		testkit.Same(t, text, []string{want}, rows)
 	}
 }
+
+// TestRemediesSpareOtherPosts: who does what is said of a row takes nothing of other posts, and finds the row of a
+// SQLite table.
+func TestRemediesSpareOtherPosts(t *testing.T) {
+	w := newWorld(t, false, true)
+	w.config.Tombstones = append(w.config.Tombstones,
+		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
+	table := func(sql string) string { return string(sqliteOf(t, sql, goneUnseen)) }
+	for name, c := range map[string]struct{ text, want string }{
+		"a.csv":   {"id,other\n" + live1 + "," + goneUnseen + "\n", "where other posts are in it, too"},
+		"a.json":  {`[{"ids":["` + live1 + `","` + goneUnseen + `"]}]`, "and nothing else"},
+		"a.db":    {table("CREATE TABLE posts (id TEXT); INSERT INTO posts VALUES (?)"), "as SELECT * lists them, not by rowid"},
+		"b.db":    {table(`CREATE TABLE posts (id TEXT, "` + goneUnseen + `" TEXT)`), "give the table or column another name"},
+		"a.ipynb": {`{"cells":[{"attachments":{"` + goneUnseen + `.jpg":{"image/jpeg":""}}}],"nbformat":4}`, "or what is of this post in the cell"},
+	} {
+		file := filepath.Join(t.TempDir(), name)
+		testkit.OK(t, os.WriteFile(file, []byte(c.text), 0o600))
+		config := w.config
+		config.Files = []string{file}
+		r, err := Audit(t.Context(), config)
+		testkit.OK(t, err)
+		testkit.Same(t, name+": found", true, len(r.Findings) > 0)
+		for _, f := range r.Findings {
+			if !strings.Contains(f.Do, c.want) {
+				t.Errorf("%s: %s: %s, want %s", name, f.Where, f.Do, c.want)
+			}
+		}
+	}
+}
