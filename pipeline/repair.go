@@ -296,6 +296,7 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 		return nil, err
 	}
 	untold := map[string]manifest.Key{}
+	maps.DeleteFunc(fetched, func(k manifest.Key, e auditlog.Event) bool { return e.SHA256 == unknown.refused[k] })
 	for k := range unknown.loaded {
 		_, told := fetched[k]
 		if !told && !erased[k] && !missing[k] && !slices.Contains(policy.ImageRemovals(), unknown.trouble[k].Reason) {
@@ -304,7 +305,7 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	}
 	inDataset, err := r.noteLoose(ctx, untold)
 	for k, digest := range inDataset {
-		if digest != "" {
+		if digest != "" && digest != unknown.refused[k] {
 			fetched[k] = fetchedOnce(digest)
 		}
 	}
@@ -315,7 +316,9 @@ func (r *run) findUnknown(ctx context.Context, a *workspace.Astray) (map[manifes
 	for _, k := range slices.SortedFunc(maps.Keys(fetched), byName) {
 		if !missing[k] {
 			a.Missing = append(a.Missing, k)
-			a.Images++
+			if unknown.refused[k] == "" {
+				a.Images++
+			}
 		}
 	}
 	return fetched, err
@@ -353,27 +356,28 @@ func (r *run) datasetIsOther(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// unknownImages are entries without an image file, as fetched wants them, and the trouble that state.db noted of them,
-// which can be later than a log that is older.
+// unknownImages are entries of rows of the dataset that have no image file, as fetched wants them.
 type unknownImages struct {
 	loaded  map[manifest.Key]bool
-	trouble map[manifest.Key]workspace.Trouble
+	trouble map[manifest.Key]workspace.Trouble // that state.db noted: it can be later than a log that is older
+	refused map[manifest.Key]string            // the digests of images that are stored and were no rows: others came since
 }
 
 // perhaps are those whose image may have been fetched, as far as the manifest and state.db tell: not what was removed,
-// nor what left with its entry. missing are images whose digest state.db has.
+// nor what left with its entry, nor what would take the place of an image. missing are images whose digest state.db has.
 func (u unknownImages) perhaps(missing map[manifest.Key]bool) map[manifest.Key]auditlog.Event {
 	images := map[manifest.Key]auditlog.Event{}
 	for k, loaded := range u.loaded {
-		if loaded && !missing[k] && !slices.Contains(policy.ImageRemovals(), u.trouble[k].Reason) {
+		if loaded && !missing[k] && u.refused[k] == "" &&
+			!slices.Contains(policy.ImageRemovals(), u.trouble[k].Reason) {
 			images[k] = auditlog.Event{}
 		}
 	}
 	return images
 }
 
-// unknownRows are the rows of the dataset's files without an image file. Those of posts that are gone are not among
-// them.
+// unknownRows are the rows of the dataset's files without an image file, or with one that state.db knows as no row.
+// Those of posts that are gone are not among them.
 func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 	files []workspace.File) (u unknownImages, err error) {
 	rows := map[string]bool{}
@@ -389,14 +393,19 @@ func (r *run) unknownRows(ctx context.Context, a workspace.Astray,
 	for _, k := range a.Missing {
 		missing[k] = true
 	}
-	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]workspace.Trouble{}}
+	u = unknownImages{map[manifest.Key]bool{}, map[manifest.Key]workspace.Trouble{}, map[manifest.Key]string{}}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return u, err
 		}
 		row := rec.Key.String()
 		gone := r.stones.Has(rec.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
-		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key]) {
+		refused := rec.Image != nil && !missing[rec.Key] &&
+			(state.WasSuspected(rec) || rec.Trouble != nil && rec.Trouble.Beside == workspace.Out)
+		if refused {
+			u.refused[rec.Key] = rec.Image.SHA256
+		}
+		if rows[row] && !gone && (rec.Image == nil || missing[rec.Key] || refused) {
 			u.loaded[rec.Key] = true
 			if t := rec.Trouble; t != nil && rec.Image == nil {
 				u.trouble[rec.Key] = *t

@@ -610,3 +610,38 @@ func TestStateAndLogOfOneBackup(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnImagesSinceABackup: where images that took the place of stand-ins since, or of those that a digest did not name,
+// are in the dataset alone, a backup of the rest brings none of the others back.
+func TestOwnImagesSinceABackup(t *testing.T) {
+	standIns := newWorld(t, numbered(24)...).do("serve small:70 p10 p11 p12 p13; run").ok()
+	other := newWorld(t, numbered(24)...).do("serve 60 p10; run; names 10 p10; run").ok()
+	for _, c := range []struct {
+		what        string
+		backup, ran *world
+	}{
+		{"stand-ins", standIns, standIns.copied(t).do("serve 10 p10; serve 11 p11; serve 12 p12; serve 13 p13; " +
+			"run retry=placeholder").ok()},
+		{"another image", other, other.copied(t).do("serve 10 p10; run retry=changed").ok()},
+	} {
+		want := c.ran.inspect()
+		testkit.Same(t, c.what, 24, len(want.rows))
+		for _, parts := range []string{"state.db images", "state.db audit images"} {
+			for _, then := range []string{"serve 404 p10 p11 p12 p13; JOBS", "serve 50 p10; serve 404 p11; JOBS", "JOBS",
+				"serve small:70 p10 p11 p12 p13; JOBS"} {
+				for _, jobs := range []string{"run confirm", "recheck confirm; run", "purge offline confirm; run"} {
+					w := c.ran.copied(t)
+					w.putBack(c.backup, strings.Fields(parts)...)
+					w.do(strings.Replace(then, "JOBS", jobs, 1))
+					what := c.what + "; " + parts + "; " + then + "; " + jobs
+					s := w.checkSound()
+					for row, was := range want.rows {
+						if now, there := s.rows[row]; !there || !bytes.Equal(now.Image, was.Image) {
+							t.Errorf("%s: %s is there: %t, %s (%v)", what, row, there, s.outcome(row), w.err)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -569,3 +569,25 @@ func TestExportLoggedAgain(t *testing.T) {
 	testkit.Same(t, "nothing to write", true, w.summary.Unchanged)
 	w.checkLogged(w.checkSound())
 }
+
+// TestAwayByAnOlderState: what a state.db that was put back has as away, and the log shows live again since, keeps the
+// image that its host does not have any more.
+func TestAwayByAnOlderState(t *testing.T) {
+	for _, before := range []string{"run; post absent p10; run; clock 49h; run; clock 49h; run",
+		"post absent p10; run; clock 49h; run; clock 49h; run", "post quarantined p10; run"} {
+		backup := newWorld(t, numbered(12)...).do(before).ok()
+		ran := backup.copied(t).do("post live p10; run").ok()
+		for _, jobs := range []string{"run", "recheck; run", "purge offline; run"} {
+			w := ran.copied(t)
+			w.putBack(backup, "state.db")
+			s := w.do("serve 404 p10; " + jobs).checkSound()
+			testkit.Same(t, before+"; then "+jobs, "kept/", s.outcome("p10"))
+		}
+		// What went away again since is gone.
+		w := ran.copied(t).do("post moderator p10; run confirm").ok()
+		w.putBack(backup, "state.db")
+		s := w.do("serve 404 p10; run").ok().checkSound()
+		testkit.Same(t, before+"; removed since", false, w.hasFile("p10"))
+		testkit.Same(t, before+"; removed since", "removed", strings.SplitN(s.outcome("p10"), "/", 2)[0])
+	}
+}
