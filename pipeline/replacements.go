@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
@@ -149,7 +150,7 @@ func (g *gatherer) noteInstead(ctx context.Context) error {
 	}
 	all := state.StandInsNote{}
 	for digest := range came {
-		all[digest] = state.StandIn{Before: known[digest].Before}
+		all[digest] = auditlog.Suspect{Before: known[digest].Before}
 	}
 	for _, rec := range have {
 		digest := rec.Image.OriginalSHA256

@@ -163,18 +163,37 @@ func TestRealImagesThatLookLikeStandIns(t *testing.T) {
 func TestStandInsOfALostState(t *testing.T) {
 	const suspected = "placeholder/suspected_placeholder"
 	own := "serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; serve 4 p04; serve 5 p05; run"
-	for _, c := range []struct{ then, first, last string }{
-		{"run", suspected, suspected},
-		{"serve 404 p00 p01 p02 p03 p04 p05; run", suspected, suspected},
-		{own, suspected, suspected},
-		{own + "; run retry=placeholder", "kept/", "kept/"},
-		{own + "; run; run retry=suspected_placeholder", "kept/", "kept/"},
-		{"serve 0 p00; run; run retry=placeholder", "kept/", suspected},
+	for _, c := range []struct{ before, then, first, last string }{
+		{"", "run", suspected, suspected},
+		{"", "serve 404 p00 p01 p02 p03 p04 p05; run", suspected, suspected},
+		{"", own, "kept/", "kept/"},
+		{"", own + "; run retry=placeholder", "kept/", "kept/"},
+		{"", "serve 0 p00; run", "kept/", suspected},
+		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", "run", "kept/", suspected},
+		{"serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; run retry=placeholder", own, "kept/", "kept/"},
 	} {
-		w := newWorld(t, numbered(20)...).do("serve small:70 p00 p01 p02 p03 p04 p05; run").ok()
-		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
-		s := w.do(c.then).ok().inspect()
-		testkit.Same(t, c.then, []string{c.first, c.last}, []string{s.outcome("p00"), s.outcome("p05")})
+		first := newWorld(t, numbered(20)...).do("serve 503 p00 p01 p02 p03 p04 p05; run").ok()
+		ran := first.copied(t).do("serve small:70 p00 p01 p02 p03 p04 p05; run").ok()
+		for _, what := range []string{"lost", "older", "lost, and the log was older before"} {
+			w := ran.copied(t)
+			if c.before != "" {
+				w.do(c.before).ok()
+			}
+			then := c.then
+			switch what {
+			case "older": // it knows from where they came: nobody asks there again
+				w.putBack(ran, "state.db")
+				then += "; run retry=placeholder"
+			case "lost, and the log was older before":
+				w.putBack(first, "audit")
+				w.do("run").ok()
+				fallthrough
+			default:
+				testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+			}
+			s := w.do(then).ok().inspect()
+			testkit.Same(t, fmt.Sprint(c, what), []string{c.first, c.last}, []string{s.outcome("p00"), s.outcome("p05")})
+		}
 	}
 }
 

@@ -52,6 +52,7 @@ const (
 	Disclosed  Kind = "disclosed"   // Path (of the third party's name), Format, Posts that it is sent, SHA256 of its host
 	Purge      Kind = "purge"       // Phase, Posts that were purged, Files before (Old) and after
 	Audit      Kind = "audit"       // Verdict, SHA256 of the report, Posts of which it heard, Image, CutOff
+	Suspected  Kind = "suspected"   // Original of a picture that may stand in for others; Verdict, Size, Image, Posts
 	Restored   Kind = "restored"    // Verdict (see below), Size and Root of the log that the workspace knew
 )
 
@@ -66,7 +67,7 @@ const (
 )
 
 var kinds = []Kind{Run, Verdicts, Fetch, Withheld, Confirmed, Buried, Readmitted, Lifted, Erased, Export, Copy,
-	CopyPurged, Disclosed, Purge, Audit, Restored}
+	CopyPurged, Disclosed, Purge, Audit, Suspected, Restored}
 
 // Revoked is the verdict of a Readmitted record of posts whose tombstone holds again.
 const Revoked = "revoked"
@@ -112,7 +113,7 @@ type Event struct {
 	Release  string    `json:"release,omitempty"`  // sha256 hex of release.toml and manifest
 	Manifest string    `json:"manifest,omitempty"` // sha256 hex
 	Policy   string    `json:"policy,omitempty"`   // sha256 hex
-	Size     int64     `json:"size,omitempty"`     // records of a log
+	Size     int64     `json:"size,omitempty"`     // records of a log; how often a suspected picture came
 	Root     string    `json:"root,omitempty"`     // its root hash, base64
 }
 

@@ -24,7 +24,8 @@ type Removals struct {
 	Held map[manifest.PostID]time.Time // those of which an image is held back: when the last record says so
 	Back map[manifest.PostID]BackPost  // those that were in Gone or Held, and Reddit showed since
 
-	Heard Heard // by audits
+	Heard    Heard    // by audits
+	Suspects Suspects // whatever was removed
 
 	removed map[manifest.PostID]bool                 // posts whose content was removed, or a part of it
 	last    map[manifest.PostID]map[int]ImageDigests // of their images, as they were fetched last
@@ -67,7 +68,7 @@ type ImageDigests struct{ SHA256, Original, Pixels string }
 func NewRemovals() *Removals {
 	return &Removals{Entries: map[manifest.Key]Left{}, Fetched: map[manifest.Key]Left{},
 		Images: map[manifest.PostID]map[int][]ImageDigests{},
-		Gone:   map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{},
+		Gone:   map[manifest.PostID]GonePost{}, Held: map[manifest.PostID]time.Time{}, Heard: Heard{}, Suspects: Suspects{},
 		Back: map[manifest.PostID]BackPost{}, removed: map[manifest.PostID]bool{},
 		last: map[manifest.PostID]map[int]ImageDigests{}}
 }
@@ -75,6 +76,7 @@ func NewRemovals() *Removals {
 // Add takes the next record.
 func (r *Removals) Add(e Event) {
 	r.Heard.Add(e)
+	r.Suspects.Add(e)
 	for _, p := range e.Posts {
 		k := manifest.Key{ID: p.ID, Image: e.Image}
 		switch {

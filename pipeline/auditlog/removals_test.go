@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
 )
 
@@ -107,5 +108,33 @@ func TestBack(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.records, got, c.want)
 		}
+	}
+}
+
+// TestSuspects: what is recorded of a picture is what a log tells, over as many records as there is room for, and more
+// of it comes in a later one. Whose it was before it first came in place of others stays.
+func TestSuspects(t *testing.T) {
+	before := []string{"b", "a/2"}
+	for i := range 2*MaxPosts + 5 {
+		before = append(before, fmt.Sprintf("p%03d/1", i))
+	}
+	want, digest := Suspect{URLs: 3, Replaced: 2, Before: before}, strings.Repeat("a", 64)
+	all := Suspects{}
+	for _, e := range want.Events(digest) {
+		e.Time = time.Unix(1, 0).UTC()
+		line, err := e.Line()
+		testkit.OK(t, err)
+		e, err = ParseLine(line)
+		testkit.OK(t, err)
+		all.Add(e)
+	}
+	got := all[digest]
+	testkit.Same(t, "as often", []int{3, 2}, []int{got.URLs, got.Replaced})
+	testkit.Same(t, "whose it was", slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(got.Before)))
+	testkit.Same(t, "nothing more", []string(nil), all.Update(Suspects{digest: {URLs: 2, Replaced: 2, Before: []string{"x"}}}))
+	testkit.Same(t, "more", []string{digest}, all.Update(Suspects{digest: {Replaced: 5, Before: []string{"x"}}}))
+	testkit.Same(t, "most", Suspect{3, 5, got.Before}, all[digest])
+	for n, want := range map[int]bool{0: false, 3: true, 5: true, 6: false} {
+		testkit.Same(t, fmt.Sprint(n, " times"), want, all[digest].Came(n))
 	}
 }

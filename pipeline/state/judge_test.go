@@ -7,6 +7,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -101,7 +102,7 @@ func TestOutcomeOfWhatCanBeKnown(t *testing.T) {
 		tt.rec.Entry.Key = key
 		shared := map[manifest.Key]bool{}
 		if tt.rec.Image != nil && tt.rec.Image.OriginalSHA256 == "shared" {
-			shared[key] = StandIn{URLs: 4}.isOf(tt.rec, 4)
+			shared[key] = isOf(auditlog.Suspect{URLs: 4}, tt.rec, 4)
 		}
 		got := Judge{Policy: policy.Default(), Tombstones: tt.tombstones, shared: shared, Now: now}.Outcome(tt.rec)
 		testkit.Same(t, fmt.Sprintf("%s: outcome", tt.name), tt.want, result{got.Outcome, got.Reason})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -17,41 +18,15 @@ import (
 // again each time, so that a raised threshold brings rows back without a download; and how often it came is kept, so
 // that it is no row once most posts have their own image, or are gone.
 
-// A StandInsNote has the pictures that may be stand-ins, by the SHA-256 of the file that came.
-type StandInsNote map[string]StandIn
+// A StandInsNote has the pictures that may be stand-ins. A workspace takes it over from its log, where that is newer
+// than state.db.
+type StandInsNote auditlog.Suspects
 
-// A StandIn says how often a picture came, at most.
-type StandIn struct {
-	URLs     int `json:"urls,omitempty"`     // that it is stored from at the same time, of live posts
-	Replaced int `json:"replaced,omitempty"` // places from which it came instead of stored images
-	// Before are the rows that had it before the first such run: it is their own.
-	Before []string `json:"before,omitempty"`
-}
-
-// with adds what is known later.
-func (s StandIn) with(later StandIn) StandIn {
-	if s.Replaced == 0 {
-		s.Before = later.Before
-	}
-	return StandIn{max(s.URLs, later.URLs), max(s.Replaced, later.Replaced), s.Before}
-}
-
-func (StandInsNote) key() string { return "stand_ins" }
+func (StandInsNote) key() string { return workspace.SuspectsKey }
 
 // AddStandIns adds to the workspace's note.
 func AddStandIns(ctx context.Context, ws *workspace.Workspace, add StandInsNote) error {
-	known, err := ReadNote[StandInsNote](ctx, ws)
-	if err != nil || len(add) == 0 {
-		return err
-	}
-	all := maps.Clone(known)
-	if all == nil {
-		all = StandInsNote{}
-	}
-	for digest, s := range add {
-		all[digest] = all[digest].with(s)
-	}
-	return WriteNote(ctx, ws, all)
+	return ws.NoteSuspects(ctx, auditlog.Suspects(add))
 }
 
 // SmallSide bounds the sides of a picture, in pixels, that stands in for others: no meme is as small.
@@ -93,7 +68,7 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 		all = StandInsNote{}
 	}
 	for digest, s := range shared {
-		all[digest] = known[digest].with(StandIn{URLs: s.Places})
+		all[digest] = known[digest].With(auditlog.Suspect{URLs: s.Places})
 	}
 	found, note, err := all.find(ctx, ws, n)
 	if err != nil {
@@ -102,7 +77,7 @@ func findStandIns(ctx context.Context, ws *workspace.Workspace, p policy.Policy)
 	unsure := map[string]bool{}
 	for digest, s := range shared {
 		if s.Known < n { // who has it from where is known when its host was asked
-			unsure[digest] = !known[digest].came(n)
+			unsure[digest] = !known[digest].Came(n)
 			delete(note, digest)
 		}
 	}
@@ -154,16 +129,13 @@ func (s StandInsNote) Has(digest string, k manifest.Key, p policy.Policy) bool {
 	return n > 0 && (in.URLs >= n || in.Replaced >= n && !slices.Contains(in.Before, k.String()))
 }
 
-// came reports whether it came so often, from places that are known.
-func (s StandIn) came(n int) bool { return n > 0 && (s.URLs >= n || s.Replaced >= n) }
-
 // find returns the entries that have one of the pictures, which came n times, with its digest, and what is to be noted
 // of these.
 func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) (map[manifest.Key]string, StandInsNote,
 	error) {
 	var digests []string
 	for digest, in := range s {
-		if in.came(n) {
+		if in.Came(n) {
 			digests = append(digests, digest)
 		}
 	}
@@ -178,16 +150,16 @@ func (s StandInsNote) find(ctx context.Context, ws *workspace.Workspace, n int) 
 	found, note := map[manifest.Key]string{}, StandInsNote{}
 	for _, rec := range records {
 		digest := rec.Image.OriginalSHA256
-		if in := s[digest]; in.isOf(rec, n) {
+		if in := s[digest]; isOf(in, rec, n) {
 			found[rec.Key], note[digest] = digest, in
 		}
 	}
 	return found, note, nil
 }
 
-// isOf reports whether the stored image of an entry is the stand-in, if n times are enough. What many people posted is
+// isOf reports whether the stored image of an entry is a stand-in, if n times are enough. What many people posted is
 // none: it is large, has text, and lies where they said.
-func (s StandIn) isOf(rec workspace.Record, n int) bool {
+func isOf(s auditlog.Suspect, rec workspace.Record, n int) bool {
 	img := rec.Image
 	textless := rec.Reading != nil && strings.TrimSpace(rec.Reading.Text) == ""
 	looks := max(img.Width, img.Height) < SmallSide || img.Redirected || textless

@@ -10,6 +10,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
+	"rehydrate/pipeline/auditlog"
 	"rehydrate/pipeline/workspace"
 	"rehydrate/policy"
 )
@@ -343,9 +344,9 @@ func TestWhichSharedImagesStandIn(t *testing.T) {
 		{shared(5, 5, true, "", "01"), true},
 	} {
 		testkit.Same(t, fmt.Sprintf("%+v, %q, in place of others", *c.rec.Image, c.rec.Reading.Text),
-			c.rec.SHA256 != c.rec.Image.SHA256, StandIn{Replaced: 4}.isOf(c.rec, 4))
+			c.rec.SHA256 != c.rec.Image.SHA256, isOf(auditlog.Suspect{Replaced: 4}, c.rec, 4))
 		testkit.Same(t, fmt.Sprintf("%+v, %q", *c.rec.Image, c.rec.Reading.Text), c.want,
-			StandIn{URLs: 4}.isOf(c.rec, 4))
+			isOf(auditlog.Suspect{URLs: 4}, c.rec, 4))
 	}
 }
 

@@ -188,10 +188,45 @@ func (t *tx) addRemovals(ctx context.Context, gone *auditlog.Removals) {
 		t.takeBack(ctx, id, b)
 	}
 	t.updateHeard(ctx, gone.Heard)
+	t.addSuspects(ctx, gone.Suspects)
 	if len(since.Posts)+len(since.Images) > 0 {
 		t.setMeta(ctx, metaSince, jsonColumn{since})
 	}
 	t.setMeta(ctx, metaTaken, takenOver)
+}
+
+// NoteSuspects adds to the pictures that may be stand-ins, and records what is new.
+func (w *Workspace) NoteSuspects(ctx context.Context, add auditlog.Suspects) error {
+	if len(add) == 0 {
+		return nil
+	}
+	known, err := readNote[auditlog.Suspects](ctx, w.db, SuspectsKey)
+	if known == nil {
+		known = auditlog.Suspects{}
+	}
+	if err != nil || len(known.Update(add)) == 0 { // nearly always, and nothing is written
+		return err
+	}
+	return w.change(ctx, "note what may stand in for missing pictures", func(ctx context.Context, t *tx) {
+		all, more := t.addSuspects(ctx, add)
+		for _, digest := range more {
+			w.record(ctx, t, all[digest].Events(digest)...)
+		}
+	})
+}
+
+// addSuspects adds to the note.
+func (t *tx) addSuspects(ctx context.Context, add auditlog.Suspects) (all auditlog.Suspects, more []string) {
+	all, err := readNote[auditlog.Suspects](ctx, t, SuspectsKey)
+	t.fail(err)
+	if all == nil {
+		all = auditlog.Suspects{}
+	}
+	more = all.Update(add)
+	if t.err == nil && len(more) > 0 {
+		t.setMeta(ctx, SuspectsKey, jsonColumn{all})
+	}
+	return all, more
 }
 
 // updateHeard takes over what audits heard by a log.

@@ -46,6 +46,9 @@ const (
 // HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
 const HeardKey = "audit_heard"
 
+// SuspectsKey is the key of the note with the pictures that may be stand-ins, which is auditlog.Suspects.
+const SuspectsKey = "stand_ins"
+
 // takenOver is the value of metaTaken. Earlier versions, which took over no image that was not erased, wrote 1 and 2.
 const takenOver = "3"
 
