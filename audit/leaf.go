@@ -506,8 +506,8 @@ func (e *evidence) ofSeveral(gone manifest.Reason) bool {
 	return several
 }
 
-// ofImages reports whether the rows of a table are those of images, and not of posts: it is one of ours, or says by places
-// which images they are of.
+// ofImages reports whether the rows of a table are those of images, and not of posts: it is one of ours, or says by
+// places which images they are of.
 func (t *table) ofImages() bool {
 	return t.src.ofRelease() || slices.ContainsFunc(t.order, func(c *column) bool { return c.place && c.whole > 0 })
 }

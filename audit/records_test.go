@@ -184,9 +184,9 @@ func TestRemediesSpareOtherPosts(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a.csv":   {"id,other\n" + live1 + "," + goneUnseen + "\n", "where other posts are in it, too"},
 		"a.json":  {`[{"ids":["` + live1 + `","` + goneUnseen + `"]}]`, "and nothing else"},
-		"a.db":    {table("CREATE TABLE posts (id TEXT); INSERT INTO posts VALUES (?)"), "as SELECT * lists them, not by rowid"},
-		"b.db":    {table(`CREATE TABLE posts (id TEXT, "` + goneUnseen + `" TEXT)`), "give the table or column another name"},
-		"a.ipynb": {`{"cells":[{"attachments":{"` + goneUnseen + `.jpg":{"image/jpeg":""}}}],"nbformat":4}`, "or what is of this post in the cell"},
+		"a.db":    {table("CREATE TABLE posts (id TEXT); INSERT INTO posts VALUES (?)"), "as SELECT * lists them, not by"},
+		"b.db":    {table(`CREATE TABLE posts (id TEXT, "` + goneUnseen + `" TEXT)`), "give the table or column another"},
+		"a.ipynb": {`{"cells":[{"attachments":{"` + goneUnseen + `.jpg":0}}],"nbformat":4}`, "of this post in the cell"},
 	} {
 		file := filepath.Join(t.TempDir(), name)
 		testkit.OK(t, os.WriteFile(file, []byte(c.text), 0o600))

@@ -250,7 +250,8 @@ var naming = []string{"meta", "entry", "post", "tombstone", "former_image", "era
 func (w walker) databaseTable(p place, db *sqlitefile.Database, from sqlitefile.Table, nth int, lists bool) error {
 	name := from.Name
 	schema := name == sqlitefile.SchemaTable.Name
-	if !schema && !isUsual(manifest.FoldColumn(name)) && !(p.src.ofRelease() && isOneWord.MatchString(name)) { // as of columns
+	ofRelease := p.src.ofRelease() && isOneWord.MatchString(name)
+	if !schema && !ofRelease && !isUsual(manifest.FoldColumn(name)) { // as of columns
 		name = strconv.Itoa(nth)
 	}
 	t := newTable(p.in("table " + name))

@@ -131,8 +131,9 @@ func TestSuspects(t *testing.T) {
 	got := all[digest]
 	testkit.Same(t, "as often", []int{3, 2}, []int{got.URLs, got.Replaced})
 	testkit.Same(t, "whose it was", slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(got.Before)))
-	testkit.Same(t, "nothing more", []string(nil), all.Update(Suspects{digest: {URLs: 2, Replaced: 2, Before: []string{"x"}}}))
-	testkit.Same(t, "more", []string{digest}, all.Update(Suspects{digest: {Replaced: 5, Before: []string{"x"}}}))
+	late := []string{"x"}
+	testkit.Same(t, "as much", []string(nil), all.Update(Suspects{digest: {URLs: 2, Replaced: 2, Before: late}}))
+	testkit.Same(t, "more", []string{digest}, all.Update(Suspects{digest: {Replaced: 5, Before: late}}))
 	testkit.Same(t, "most", Suspect{3, 5, got.Before}, all[digest])
 	for n, want := range map[int]bool{0: false, 3: true, 5: true, 6: false} {
 		testkit.Same(t, fmt.Sprint(n, " times"), want, all[digest].Came(n))

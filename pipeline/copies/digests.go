@@ -102,7 +102,8 @@ func AreOf(e, known manifest.Entry) bool {
 }
 
 // Digested gives the entries of a workspace with the digests of their images, as far as it has them, or had them until
-// a purge, and takes them for those that were labelled; what the release names stays. Of hidden rows there is what HideContent leaves.
+// a purge, and takes them for those that were labelled; what the release names stays. Of hidden rows there is what
+// HideContent leaves.
 func Digested(ctx context.Context, ws *workspace.Workspace, p policy.Policy,
 	hidden state.GoneSet) iter.Seq2[manifest.Entry, error] {
 	return func(yield func(manifest.Entry, error) bool) {

@@ -97,7 +97,8 @@ func keysOf(found map[manifest.Key]string) map[manifest.Key]bool {
 
 // spareRows takes from found what has one of the unsure pictures of which a row of the dataset is: that was judged when
 // it was known from where they came, as before state.db was lost.
-func spareRows(ctx context.Context, ws *workspace.Workspace, found map[manifest.Key]string, unsure map[string]bool) error {
+func spareRows(ctx context.Context, ws *workspace.Workspace, found map[manifest.Key]string,
+	unsure map[string]bool) error {
 	maps.DeleteFunc(unsure, func(_ string, is bool) bool { return !is })
 	if len(unsure) == 0 {
 		return nil
