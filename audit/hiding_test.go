@@ -1,16 +1,21 @@
 package audit
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"rehydrate/internal/testkit"
+	"rehydrate/manifest"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -136,5 +141,63 @@ func (c hiding) judge(t *testing.T, place int, findings []Finding, open []Open) 
 	}
 	if !good {
 		t.Errorf("wanted %s, came out %.300q", c.want, out)
+	}
+}
+
+// TestImagesInTexts: bytes as letters, or in the pieces that pprint makes of them, in what no reader of tables reads.
+func TestImagesInTexts(t *testing.T) {
+	w := newWorld(t, false, true)
+	for _, body := range [][]byte{w.images[gonePNG], w.images[goneJPEG]} {
+		var letters, pieces strings.Builder
+		for _, b := range body {
+			letters.WriteRune(rune(b))
+		}
+		for piece := range slices.Chunk(body, 16) {
+			pieces.WriteString(" " + printedAs(piece) + "\n")
+		}
+		quoted, err := json.Marshal(letters.String())
+		testkit.OK(t, err)
+		escaped := strconv.QuoteToASCII(letters.String())
+		lines, err := json.MarshalIndent(map[string]any{"cells": []any{map[string]any{"outputs": []any{map[string]any{
+			"text": strings.SplitAfter(pieces.String(), "\n")}}}}}, "", " ")
+		testkit.OK(t, err)
+		for name, text := range map[string]string{"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
+			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>", "a.log": "INFO {\"image\": " + escaped + "}\n",
+			"a.txt": pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n"} {
+			file := filepath.Join(t.TempDir(), name)
+			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+			r := w.audit(t, w.ws, file)
+			testkit.Same(t, name, Fail, r.Verdict)
+		}
+	}
+}
+
+// TestPrintedBytesOfLivePosts: a table of their images as Python prints them is clean, whatever the bytes look like.
+func TestPrintedBytesOfLivePosts(t *testing.T) {
+	w := newWorld(t, false, true)
+	w.config.Tombstones = append(w.config.Tombstones, // without digests
+		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
+	for name, body := range map[string][]byte{
+		"PNG":              encodePNG(drawn(60)),
+		"JPEG":             encodeJPEG(drawn(61), 85),
+		"two quotes":       withSegment(encodeJPEG(drawn(62), 85), 0xfe, strings.Repeat("it''s ", 40)),
+		"many backslashes": withSegment(encodeJPEG(drawn(63), 85), 0xfe, strings.Repeat(`a\\b\x41`, 40)),
+		"letters":          withSegment(encodeJPEG(drawn(64), 85), 0xfe, strings.Repeat("\u00e9\u00e8", 40)),
+	} {
+		for _, cell := range []string{printedAs(body), "{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
+			var table bytes.Buffer
+			out := csv.NewWriter(&table)
+			testkit.OK(t, out.WriteAll([][]string{{"id", "image"}, {live1, cell}, {live2, "x"}}))
+			text := table.String()
+			file := filepath.Join(t.TempDir(), "rows.csv")
+			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+			config := w.config
+			config.Files = []string{file}
+			r, err := Audit(t.Context(), config)
+			testkit.Same(t, name+": "+cell[:4], Pass, r.Verdict, err)
+			for _, o := range r.Open {
+				t.Error(o)
+			}
+		}
 	}
 }

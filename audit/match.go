@@ -190,6 +190,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.lines(p, rest)
 	w.parted(p, text, plain)
 	w.spelled(p, text)
+	w.narrow(p, text)
 }
 
 // An escape is a way in which programs write what a text may not have.
@@ -645,7 +646,7 @@ func (w walker) spelled(p place, text []byte) {
 	asItStands := p // where the quotes of an image are doubled, this makes another one of it, which is in no row
 	asItStands.text = p.text && !bytes.Contains(text, []byte(`""`))
 	for _, e := range escapes[:2] {
-		if bytes.Count(text, []byte{e.mark}) < 16 || hasNoText(text) {
+		if bytes.Count(text, []byte{e.mark}) < fewEscapes || hasNoText(text) {
 			continue
 		}
 		w.resolved(asItStands, e, text)
@@ -661,22 +662,72 @@ func (w walker) spelled(p place, text []byte) {
 // does, pages have entities, and Python breaks a long one into pieces.
 var undoings = []func([]byte) []byte{
 	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
-	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("''"), []byte("'")) },
+	func(text []byte) []byte {
+		if !inSQL.Match(text) { // two quotes are two bytes of an image
+			return text
+		}
+		return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
+	},
 	func(text []byte) []byte { return []byte(html.UnescapeString(string(text))) },
 	func(text []byte) []byte { return betweenPieces.ReplaceAll(text, nil) },
 }
 
-var betweenPieces = regexp.MustCompile(`['"]\s*\n\s*b['"]`)
+var (
+	inSQL = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
+	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
+	betweenPieces = regexp.MustCompile(`\\?['"](\s*\n\s*|\s*\\n"\s*,\s*"\s*)b\\?['"]`)
+	escapedTwice  = regexp.MustCompile(`\\\\(x[0-9a-fA-F]{2}|[0-7]{3})`)
+)
 
 func (w walker) resolved(p place, e escape, text []byte) {
 	plain := e.replace(text, resolve)
 	w.carve(p, plain)
-	// PostgreSQL writes escapes in escapes, and in literals quotes twice
-	if bytes.Count(text, []byte(`\\`)) >= 16 {
+	// PostgreSQL and JSON write escapes in escapes, and in literals quotes twice.
+	if len(escapedTwice.FindAllIndex(text, fewEscapes)) == fewEscapes {
 		w.carve(p, e.replace(plain, resolve))
 		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
 	}
 }
+
+// fewEscapes is how many the text of an image has at least.
+const fewEscapes = 16
+
+// narrow looks at images of which a text has a character for each byte, as JavaScript and Latin-1 have it.
+func (w walker) narrow(p place, text []byte) {
+	if bytes.IndexByte(text, 0xc2) < 0 && bytes.IndexByte(text, 0xc3) < 0 && !bytes.Contains(text, []byte(`\u00`)) {
+		return // nearly always
+	}
+	letters := 0
+	for at := 0; letters < fewEscapes; letters++ {
+		next := wideByte.FindIndex(text[at:])
+		if next == nil {
+			return
+		}
+		at += next[1]
+	}
+	p = p.in("bytes as letters")
+	var out []byte
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if n := backslashSize(text[at:]); text[at] == '\\' && n > 0 {
+			size = n
+			r, _ = utf8.DecodeRune(resolve(text[at : at+n]))
+			if raw := resolve(text[at : at+n]); len(raw) == 1 {
+				r = rune(raw[0])
+			}
+		}
+		if r > 0xff {
+			out = append(out, text[at:at+size]...)
+		} else {
+			out = append(out, byte(r))
+		}
+		at += size
+	}
+	w.carve(p, out)
+}
+
+// wideByte finds a byte from 128 on as a letter.
+var wideByte = regexp.MustCompile("[\u0080-\u00ff]|\\\\u00[89a-fA-F][0-9a-fA-F]")
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
@@ -713,35 +764,43 @@ func unpackText(run []byte) []byte {
 // carve looks at images and at what zlib packed, as in PDF, anywhere in bytes of an unknown kind.
 func (w walker) carve(p place, block []byte) {
 	w.depth++
+	images := 0 // where the last one ends
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
-	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF,
-		"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
-		found := block
-		for n := 0; ; n++ {
-			at := bytes.Index(found, []byte(magic))
-			if at < 0 {
-				break
+	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF} {
+		w.each(p, block, magic, func(at int) {
+			// Strip ends where the image does, so what follows in the block does not count.
+			stripped, err := picture.Strip(block[at:], picture.Format(block[at:]))
+			s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
+			// It is one if it can be decoded.
+			if err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
+				w.record(s)
+				images = max(images, at+len(stripped))
 			}
-			if n == maxCarved { // decoys would take days
-				w.lost(p,
-					fmt.Errorf("more than %d places in a block look like the beginning of an image or of packed bytes: the others were not looked at", n))
-				break
+		})
+	}
+	for _, magic := range []string{"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
+		w.each(p, block, magic, func(at int) {
+			if at >= images || !bytes.HasSuffix(block[:at], []byte("IDAT")) { // else it is in an image that was looked at
+				w.inflated(p, block[at+2:])
 			}
-			found = found[at:]
-			switch {
-			case magic[0] == '\x78':
-				w.inflated(p, found[2:])
-			default:
-				// Strip ends where the image does, so what follows in the block does not count.
-				stripped, err := picture.Strip(found, picture.Format(found))
-				s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
-				// It is one if it can be decoded.
-				if err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
-					w.record(s)
-				}
-			}
-			found = found[1:]
+		})
+	}
+}
+
+// each hands on where some bytes begin in a block.
+func (w walker) each(p place, block []byte, magic string, look func(at int)) {
+	for at, n := 0, 0; ; at, n = at+1, n+1 {
+		next := bytes.Index(block[at:], []byte(magic))
+		if next < 0 {
+			return
 		}
+		if n == maxCarved { // decoys would take days
+			w.lost(p, fmt.Errorf("more than %d places in a block look like the beginning of an image or of packed bytes: "+
+				"the others were not looked at", n))
+			return
+		}
+		at += next
+		look(at)
 	}
 }
 

@@ -124,9 +124,12 @@ func TestImagesThatNobodyCanTell(t *testing.T) {
 }
 
 // printedBytesOf is an image as Python prints its bytes.
-func printedBytesOf(m image.Image) string {
+func printedBytesOf(m image.Image) string { return printedAs(encodePNG(m)) }
+
+// printedAs are bytes as Python prints them.
+func printedAs(body []byte) string {
 	var b strings.Builder
-	for _, c := range encodePNG(m) {
+	for _, c := range body {
 		switch {
 		case c == '\'' || c == '\\':
 			b.WriteString("\\" + string(c))
