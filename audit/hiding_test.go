@@ -2,7 +2,9 @@ package audit
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -184,7 +186,7 @@ func TestPrintedBytesOfLivePosts(t *testing.T) {
 		"many backslashes": withSegment(encodeJPEG(drawn(63), 85), 0xfe, strings.Repeat(`a\\b\x41`, 40)),
 		"letters":          withSegment(encodeJPEG(drawn(64), 85), 0xfe, strings.Repeat("\u00e9\u00e8", 40)),
 	} {
-		for _, cell := range []string{printedAs(body), "{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
+		for _, cell := range []string{`\x` + hex.EncodeToString(body), printedAs(body), "{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
 			var table bytes.Buffer
 			out := csv.NewWriter(&table)
 			testkit.OK(t, out.WriteAll([][]string{{"id", "image"}, {live1, cell}, {live2, "x"}}))
@@ -195,6 +197,31 @@ func TestPrintedBytesOfLivePosts(t *testing.T) {
 			config.Files = []string{file}
 			r, err := Audit(t.Context(), config)
 			testkit.Same(t, name+": "+cell[:4], Pass, r.Verdict, err)
+			for _, o := range r.Open {
+				t.Error(o)
+			}
+		}
+	}
+}
+
+// TestBase64InLinesOfLivePosts: a table of ids and images between tabs is clean, however the base64 ends.
+func TestBase64InLinesOfLivePosts(t *testing.T) {
+	w := newWorld(t, false, true)
+	w.config.Tombstones = append(w.config.Tombstones, // without digests
+		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
+	for n := range 3 {
+		text := ""
+		for _, id := range []manifest.PostID{live1, live2, live1} {
+			body := withSegment(encodeJPEG(drawn(uint32(id[0])), 85), 0xfe, strings.Repeat("a", n))
+			text += string(id) + "\t" + base64.StdEncoding.EncodeToString(body) + "\n"
+		}
+		for _, header := range []string{"id\timage\n"} {
+			file := filepath.Join(t.TempDir(), "rows.tsv")
+			testkit.OK(t, os.WriteFile(file, []byte(header+text), 0o600))
+			config := w.config
+			config.Files = []string{file}
+			r, err := Audit(t.Context(), config)
+			testkit.Same(t, fmt.Sprint(n, header), Pass, r.Verdict, err)
 			for _, o := range r.Open {
 				t.Error(o)
 			}

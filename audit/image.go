@@ -72,8 +72,9 @@ func (w walker) image(p place, all *io.SectionReader) error {
 	stripped, malformed := picture.Split(body, picture.Format(body), func(name string, b []byte) {
 		if len(bytes.Trim(b, "\x00 ")) > 0 {
 			part := p.in(name)
-			part.label = len(b) < minEncoded || ofCameras(b) // too short for a text, as the header of every JFIF is
-			part.again = part.label                          // a camera's picture of the picture
+			// Too short for a text, as the header of every JFIF is, or the next row of a table, which was looked at.
+			part.label = len(b) < minEncoded || ofCameras(b) || p.text && name == picture.Behind
+			part.again = part.label // a camera's picture of the picture
 			inner.scan(part, section(b))
 		}
 	})

@@ -177,6 +177,9 @@ func (w walker) names(p place, name, kind string) {
 
 // search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
 func (w walker) search(p place, text []byte, first, last bool) {
+	if bytes.Contains(text, []byte(`\x`)) {
+		text = bytea.ReplaceAll(text, []byte("0x$1"))
+	}
 	w.ids(p, text, first, last)
 	rest, plain := w.encoded(p, text), unescaped(text)
 	if !bytes.Equal(plain, text) {
@@ -192,6 +195,9 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.spelled(p, text)
 	w.narrow(p, text)
 }
+
+// bytea finds where bytes begin as PostgreSQL prints them: all in hex behind one mark, which is no escape.
+var bytea = regexp.MustCompile(`\\x([0-9a-fA-F]{86})`)
 
 // An escape is a way in which programs write what a text may not have.
 type escape struct {

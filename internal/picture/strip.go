@@ -32,8 +32,8 @@ func Split(body []byte, format string, left func(name string, part []byte)) ([]b
 	return out, nil
 }
 
-// behind names what follows the end of an image.
-const behind = "bytes behind the image"
+// Behind names what follows the end of an image.
+const Behind = "bytes behind the image"
 
 var errCutShort = errors.New("it ends too early")
 
@@ -53,7 +53,7 @@ func splitJPEG(b []byte, left func(string, []byte)) ([]byte, error) {
 			if scans == 0 {
 				return nil, errors.New("it has no scan")
 			}
-			left(behind, b[i:])
+			left(Behind, b[i:])
 			return append(out, 0xFF, mEOI), nil
 		}
 		if mRST0 <= marker && marker <= mRST7 {
@@ -163,7 +163,7 @@ func splitPNG(b []byte, left func(string, []byte)) ([]byte, error) {
 		case kind == "IEND" && (!pixels || size != 0):
 			return nil, errors.New("it has no pixels")
 		case kind == "IEND":
-			left(behind, b[i:])
+			left(Behind, b[i:])
 			return out, nil
 		}
 		last = kind
@@ -191,7 +191,7 @@ func splitGIF(b []byte, left func(string, []byte)) ([]byte, error) {
 			if frames == 0 {
 				return nil, errors.New("it has no image")
 			}
-			left(behind, b[min(i+1, len(b)):])
+			left(Behind, b[min(i+1, len(b)):])
 			return append(out, gifTrailer), nil
 		}
 		if len(b)-i < 2 {
@@ -306,7 +306,7 @@ func splitWebP(b []byte, left func(string, []byte)) ([]byte, error) {
 	}
 	out := append(make([]byte, 0, len(b)), b[:12]...)
 	if size := max(12, int64(binary.LittleEndian.Uint32(b[4:]))+8); size < int64(len(b)) {
-		left(behind, b[size:])
+		left(Behind, b[size:])
 		b = b[:size]
 	}
 	for b = b[12:]; len(b) >= 8; {
@@ -337,7 +337,7 @@ func splitWebP(b []byte, left func(string, []byte)) ([]byte, error) {
 		// What follows the pixels is not part of the image.
 		if kind != "VP8X" && kind != "ALPH" {
 			binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-8))
-			left(behind, b)
+			left(Behind, b)
 			return out, nil
 		}
 	}
