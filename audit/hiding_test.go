@@ -159,6 +159,7 @@ func TestImagesInTexts(t *testing.T) {
 		}
 		quoted, err := json.Marshal(letters.String())
 		testkit.OK(t, err)
+		pieces.WriteString(" " + printedAs([]byte("\\")) + "\n" + printedAs([]byte("\\x41")) + "\n")
 		escaped := strconv.QuoteToASCII(letters.String())
 		lines, err := json.MarshalIndent(map[string]any{"cells": []any{map[string]any{"outputs": []any{map[string]any{
 			"text": strings.SplitAfter(pieces.String(), "\n")}}}}}, "", " ")

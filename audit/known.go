@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/bits"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -575,9 +576,9 @@ func (e *evidence) losesImages() bool {
 	return !e.MustGo && slices.ContainsFunc(e.Images, func(i AuditedImage) bool { return i.MustGo })
 }
 
-// isUnclear reports whether a name, by which a file is of an entry, has numbers that do not say which image of its post
-// it is, while some of these must be gone and others not. rehydrate writes ID-N, and counts from 0; other programs
-// write ID_N, and count from 0 or from 1, or 02 for either.
+// isUnclear reports whether a name, by which a file is of an entry, has more than its id that does not say which image
+// of its post it is, while some of these must be gone and others not. rehydrate writes ID-N, and counts from 0; other
+// programs write ID_N, and count from 0 or from 1, or 02 for either, and people ID_b. ID-copy is as good as ID.
 func (a *audit) isUnclear(name, entry string) bool {
 	e := a.postOf(entry)
 	if e == nil || !e.losesImages() {
@@ -587,8 +588,12 @@ func (a *audit) isUnclear(name, entry string) bool {
 	rest := base[strings.Index(strings.ToLower(base), string(e.ID))+len(e.ID):]
 	rest = strings.TrimSuffix(rest, path.Ext(rest))
 	_, isNumber := manifest.ParseImage(strings.TrimPrefix(rest, "-"))
-	return strings.ContainsAny(rest, "0123456789") && rest != "_0" && !isNumber
+	return rest != "" && rest != "_0" && !isNumber && !isVariant.MatchString(rest)
 }
+
+// isVariant finds what people write behind the name of an image for another file of the same one.
+var isVariant = regexp.MustCompile(`(?i)^[-_ .]*\(?(copy|thumb|thumbnail|preview|small|large|full|orig|original|raw|resized|` +
+	`scaled|cropped|image|img|text|ocr)\)?$`)
 
 // openUnclear notes that numbers behind ids do not say which images they mean: once, wherever in the file they are.
 func (a *audit) openUnclear(p place) {
@@ -596,7 +601,7 @@ func (a *audit) openUnclear(p place) {
 		return
 	}
 	a.openOnce(p.src.where, p.String(), "look which image it is: programs count those of a post from 0 or from 1",
-		"numbers behind ids of posts that stay, and of which some images must be gone, do not say which image is meant")
+		"what stands behind ids of posts that stay, and of which some images must be gone, does not say which image is meant")
 }
 
 // placeNamed is the place of a file or member of that name: of an entry as entryNamed has it, unless the name does not

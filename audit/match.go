@@ -681,7 +681,7 @@ var undoings = []func([]byte) []byte{
 var (
 	inSQL = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
 	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
-	betweenPieces = regexp.MustCompile(`\\?['"](\s*\n\s*|\s*\\n"\s*,\s*"\s*)b\\?['"]`)
+	betweenPieces = regexp.MustCompile(`['"]\s+b['"]|(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
 	escapedTwice  = regexp.MustCompile(`\\\\(x[0-9a-fA-F]{2}|[0-7]{3})`)
 )
 

@@ -359,7 +359,7 @@ func mayBePacked(in io.ByteReader) bool {
 		if last == '=' && (b == '\n' || b == '\r') || b == escapeKey || b == backspace {
 			return true
 		}
-		if last == '\\' && (isOctal[b] || b == 'x') {
+		if last == '\\' && (isOctal[b] || b == 'x' || b == 'u') || b == 0xc2 { // which half of the bytes are as letters
 			escapes++
 		}
 		last = b

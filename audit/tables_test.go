@@ -32,6 +32,7 @@ func TestUnclearNames(t *testing.T) {
 		"1bodut-2.jpg": false, "x/1bodut-0.jpg": false,
 		"1bodut-copy.jpg": false, "1bodut-12.JPG": false, "1bodut_02.jpg": true, "1bodut.2.jpg": true, "1bodut__2.jpg": true,
 		"1bodut_2of4.jpg": true, "1BODUT_img2.jpg": true, "t3_1bodut_02.jpg": true, "1bodut 2.jpg": false,
+		"1bodut_b.jpg": true, "1bodut-second.jpg": true, "1bodut_thumb.jpg": false, "1bodut.orig.jpg": false,
 		"1bodux_02.jpg": false, "1boduy_02.jpg": false} {
 		testkit.Same(t, name, want, a.isUnclear(name, a.entryNamed(name)))
 	}
