@@ -154,14 +154,15 @@ func (g *gatherer) noteInstead(ctx context.Context) error {
 	}
 	for _, rec := range have {
 		digest := rec.Image.OriginalSHA256
+		s := all[digest]
 		_, now := g.storedNow.Load(rec.Key)
-		switch s := all[digest]; {
+		switch {
 		case now || last.Card != nil && !wasJudged(rec):
 			came[digest] = append(came[digest], rec.Image.Source)
 		case known[digest].Replaced == 0:
 			s.Before = append(s.Before, rec.Key.String())
-			all[digest] = s
 		}
+		all[digest] = s
 	}
 	for digest, places := range came {
 		s := all[digest]
