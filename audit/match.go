@@ -177,9 +177,7 @@ func (w walker) names(p place, name, kind string) {
 
 // search searches a text. first and last say whether it is whole at its ends: a word there may be cut off.
 func (w walker) search(p place, text []byte, first, last bool) {
-	if bytes.Contains(text, []byte(`\x`)) {
-		text = bytea.ReplaceAll(text, []byte("0x$1"))
-	}
+	text = plainHex(text)
 	w.ids(p, text, first, last)
 	rest, plain := w.encoded(p, text), unescaped(text)
 	if !bytes.Equal(plain, text) {
@@ -196,8 +194,28 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.narrow(p, text)
 }
 
-// bytea finds where bytes begin as PostgreSQL prints them: all in hex behind one mark, which is no escape.
-var bytea = regexp.MustCompile(`\\x([0-9a-fA-F]{86})`)
+// plainHex gives bytes in hex, of which PostgreSQL prints all behind one mark, the mark that is no escape.
+func plainHex(text []byte) []byte {
+	var out []byte
+	for at := bytes.Index(text, []byte(`\x`)); at >= 0; {
+		end := endOf(text, at+2, &isHex)
+		if end-at-2 >= minEncoded {
+			if out == nil {
+				out = bytes.Clone(text)
+			}
+			out[at] = '0'
+		}
+		next := bytes.Index(text[end:], []byte(`\x`))
+		if next < 0 {
+			break
+		}
+		at = end + next
+	}
+	if out == nil {
+		return text
+	}
+	return out
+}
 
 // An escape is a way in which programs write what a text may not have.
 type escape struct {
@@ -669,27 +687,43 @@ func (w walker) spelled(p place, text []byte) {
 var undoings = []func([]byte) []byte{
 	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
 	func(text []byte) []byte {
-		if !inSQL.Match(text) { // two quotes are two bytes of an image
+		if !bytes.Contains(text, []byte("''")) || !inSQL.Match(text) { // two quotes are two bytes of an image
 			return text
 		}
 		return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
 	},
 	func(text []byte) []byte { return []byte(html.UnescapeString(string(text))) },
-	func(text []byte) []byte { return betweenPieces.ReplaceAll(text, nil) },
+	func(text []byte) []byte {
+		if !hasOne(text, " b'", "\nb'", "\tb'", ` b"`, "\nb\"", "\tb\"") { // nearly always
+			return text
+		}
+		return betweenPieces.ReplaceAll(text, nil)
+	},
+	func(text []byte) []byte {
+		if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`) {
+			return text
+		}
+		return betweenLines.ReplaceAll(text, nil)
+	},
+}
+
+func hasOne(text []byte, of ...string) bool {
+	return slices.ContainsFunc(of, func(s string) bool { return bytes.Contains(text, []byte(s)) })
 }
 
 var (
-	inSQL = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
+	inSQL         = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
+	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
 	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
-	betweenPieces = regexp.MustCompile(`['"]\s+b['"]|(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
-	escapedTwice  = regexp.MustCompile(`\\\\(x[0-9a-fA-F]{2}|[0-7]{3})`)
+	betweenLines = regexp.MustCompile(`(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
+	escapedTwice = regexp.MustCompile(`\\\\(x[0-9a-fA-F]{2}|[0-7]{3})`)
 )
 
 func (w walker) resolved(p place, e escape, text []byte) {
 	plain := e.replace(text, resolve)
 	w.carve(p, plain)
 	// PostgreSQL and JSON write escapes in escapes, and in literals quotes twice.
-	if len(escapedTwice.FindAllIndex(text, fewEscapes)) == fewEscapes {
+	if bytes.Count(text, []byte(`\\`)) >= fewEscapes && len(escapedTwice.FindAllIndex(text, fewEscapes)) == fewEscapes {
 		w.carve(p, e.replace(plain, resolve))
 		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
 	}
@@ -700,16 +734,19 @@ const fewEscapes = 16
 
 // narrow looks at images of which a text has a character for each byte, as JavaScript and Latin-1 have it.
 func (w walker) narrow(p place, text []byte) {
-	if bytes.IndexByte(text, 0xc2) < 0 && bytes.IndexByte(text, 0xc3) < 0 && !bytes.Contains(text, []byte(`\u00`)) {
-		return // nearly always
-	}
-	letters := 0
-	for at := 0; letters < fewEscapes; letters++ {
-		next := wideByte.FindIndex(text[at:])
-		if next == nil {
-			return
+	letters := 0 // from 128 on
+	for at := 0; at+1 < len(text) && letters < fewEscapes; at++ {
+		switch text[at] {
+		case 0xc2, 0xc3:
+			letters++
+		case '\\':
+			if bytes.HasPrefix(text[at+1:], []byte("u00")) && len(text) > at+4 && text[at+4] > '7' {
+				letters++
+			}
 		}
-		at += next[1]
+	}
+	if letters < fewEscapes { // nearly always
+		return
 	}
 	p = p.in("bytes as letters")
 	var out []byte
@@ -731,9 +768,6 @@ func (w walker) narrow(p place, text []byte) {
 	}
 	w.carve(p, out)
 }
-
-// wideByte finds a byte from 128 on as a letter.
-var wideByte = regexp.MustCompile("[\u0080-\u00ff]|\\\\u00[89a-fA-F][0-9a-fA-F]")
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
