@@ -222,6 +222,11 @@ func (g *gatherer) note(ctx context.Context, rec workspace.Record, s step) error
 	case s.drop:
 		return g.Workspace.DropImage(ctx, rec.Key, *s.note, s.note.Reason == policy.SameAsRemoved)
 	case s.note != nil:
+		if rec.Image != nil && policy.IsOfPlaceholder(s.note.Reason) {
+			if err := g.noteNamed(ctx, rec.Image.OriginalSHA256); err != nil {
+				return err
+			}
+		}
 		return g.setTrouble(ctx, rec.Key, *s.note, rec.Image != nil)
 	case s.clear:
 		return g.Workspace.ClearTrouble(ctx, rec.Key)

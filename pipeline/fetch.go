@@ -36,6 +36,12 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		err = g.fetchAgain(ctx, j, first, err)
 	}
 	if f, ok := errors.AsType[*policy.Fault](err); ok {
+		if policy.IsOfPlaceholder(f.Reason) && d.Body != nil { // a known one tells nothing of its host
+			if err := g.noteNamed(ctx, state.SHA256(d.Body)); err != nil {
+				return err
+			}
+			d.Body = nil
+		}
 		f = g.known.answered(refusal{j, *f, state.SHA256(d.Body)})
 		if !j.stored {
 			g.settled(j.entry.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
@@ -46,6 +52,12 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 		return fmt.Errorf("fetch the image of %s: %w", j.entry.ID, err)
 	}
 	return nil
+}
+
+// noteNamed notes that the policy names a file as a stand-in, so that it stays nobody's image when nothing else is known
+// of it than its digest.
+func (g *gatherer) noteNamed(ctx context.Context, digest string) error {
+	return state.AddStandIns(ctx, g.Workspace, state.StandInsNote{digest: {Named: true}})
 }
 
 func undecodable(err error) bool {

@@ -78,10 +78,18 @@ func (p Policy) knownPlaceholder(fits func(Placeholder) bool) *Fault {
 		return nil
 	case all[i].Outcome == manifest.Failed:
 		// A failure, for it says where we are and nothing of the image: the same run elsewhere gets the picture.
-		return &Fault{manifest.Failed, "region_block", all[i].Meaning}
+		return &Fault{manifest.Failed, regionBlock, all[i].Meaning}
 	}
-	return &Fault{all[i].Outcome, "known_placeholder", all[i].Meaning}
+	return &Fault{all[i].Outcome, knownPlaceholder, all[i].Meaning}
 }
+
+const (
+	regionBlock      manifest.Reason = "region_block"
+	knownPlaceholder manifest.Reason = "known_placeholder"
+)
+
+// IsOfPlaceholder reports whether the reason of a fault is that a picture is a known placeholder.
+func IsOfPlaceholder(r manifest.Reason) bool { return r == regionBlock || r == knownPlaceholder }
 
 var (
 	placeholderForm = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)

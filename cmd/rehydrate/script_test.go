@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/md5" // by which a policy can name a picture
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
@@ -509,10 +510,11 @@ func (s *script) sql(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// digest puts the digest of few000's image where a text says SHA256.
+// digest puts the digest of few000's image where a text says SHA256 or MD5.
 func (s *script) digest(text string) string {
 	if p, ok := s.emulator.Post("few000"); ok {
 		text = strings.ReplaceAll(text, "SHA256", fmt.Sprintf("%x", sha256.Sum256(p.Images[0].Body)))
+		text = strings.ReplaceAll(text, "MD5", fmt.Sprintf("%x", md5.Sum(p.Images[0].Body)))
 	}
 	return text
 }

@@ -118,7 +118,7 @@ func TestSuspects(t *testing.T) {
 	for i := range 2*MaxPosts + 5 {
 		before = append(before, fmt.Sprintf("p%03d/1", i))
 	}
-	want, digest := Suspect{URLs: 3, Replaced: 2, Before: before}, strings.Repeat("a", 64)
+	want, digest := Suspect{URLs: 3, Replaced: 2, Before: before, Named: true}, strings.Repeat("a", 64)
 	all := Suspects{}
 	for _, e := range want.Events(digest) {
 		e.Time = time.Unix(1, 0).UTC()
@@ -134,7 +134,7 @@ func TestSuspects(t *testing.T) {
 	late := []string{"x"}
 	testkit.Same(t, "as much", []string(nil), all.Update(Suspects{digest: {URLs: 2, Replaced: 2, Before: late}}))
 	testkit.Same(t, "more", []string{digest}, all.Update(Suspects{digest: {Replaced: 5, Before: late}}))
-	testkit.Same(t, "most", Suspect{3, 5, got.Before}, all[digest])
+	testkit.Same(t, "most", Suspect{3, 5, got.Before, true}, all[digest])
 	for n, want := range map[int]bool{0: false, 3: true, 5: true, 6: false} {
 		testkit.Same(t, fmt.Sprint(n, " times"), want, all[digest].Came(n))
 	}

@@ -17,12 +17,14 @@ type Suspect struct {
 	Replaced int `json:"replaced,omitempty"` // places from which it came instead of stored images
 	// Before are the rows that had it before it first came so: it is their own.
 	Before []string `json:"before,omitempty"`
+	Named  bool     `json:"named,omitempty"` // a policy named it as one
 }
 
 // Verdicts of a Suspected record.
 const (
 	ManyURLs      = "urls"    // Size of them have the picture
 	InsteadOfRows = "instead" // it came in place of Size stored images; of Posts, each with Image, it was before
+	ByPolicy      = "named"   // the policy names it
 )
 
 // Came reports whether it came n times, and that is enough.
@@ -33,14 +35,15 @@ func (s Suspect) With(later Suspect) Suspect {
 	if s.Replaced == 0 {
 		s.Before = later.Before
 	}
-	return Suspect{max(s.URLs, later.URLs), max(s.Replaced, later.Replaced), s.Before}
+	return Suspect{max(s.URLs, later.URLs), max(s.Replaced, later.Replaced), s.Before, s.Named || later.Named}
 }
 
 // Update adds what is known later, and returns the digests of which that is more.
 func (s Suspects) Update(later Suspects) (more []string) {
 	for _, digest := range slices.Sorted(maps.Keys(later)) {
 		was := s[digest]
-		if is := was.With(later[digest]); is.URLs != was.URLs || is.Replaced != was.Replaced {
+		is := was.With(later[digest])
+		if is.URLs != was.URLs || is.Replaced != was.Replaced || is.Named != was.Named {
 			s[digest], more = is, append(more, digest)
 		}
 	}
@@ -51,6 +54,9 @@ func (s Suspects) Update(later Suspects) (more []string) {
 func (s Suspect) Events(digest string) (all []Event) {
 	if s.URLs > 0 {
 		all = append(all, Event{Kind: Suspected, Verdict: ManyURLs, Original: digest, Size: int64(s.URLs)})
+	}
+	if s.Named {
+		all = append(all, Event{Kind: Suspected, Verdict: ByPolicy, Original: digest})
 	}
 	if s.Replaced == 0 {
 		return all
@@ -82,6 +88,8 @@ func (s Suspects) Add(e Event) {
 	switch e.Verdict {
 	case ManyURLs:
 		was.URLs = max(was.URLs, n)
+	case ByPolicy:
+		was.Named = true
 	case InsteadOfRows:
 		was.Replaced = max(was.Replaced, n)
 		for _, p := range e.Posts { // of the first records alone: who has it later is not among them

@@ -169,7 +169,7 @@ func (c *Client) receive(host string, e exchange) ([]byte, picture.Info, error) 
 		return e.body, info, nil
 	case f.Reason == "not_an_image_json" && speaksOf(e.body, "over capacity"):
 		return nil, none, overCapacity()
-	case NoImage(f.Reason):
+	case NoImage(f.Reason), policy.IsOfPlaceholder(f.Reason):
 		return e.body, none, f
 	}
 	return nil, none, f

@@ -124,10 +124,10 @@ func spareRows(ctx context.Context, ws *workspace.Workspace, found map[manifest.
 	return nil
 }
 
-// Has reports whether a picture that an entry had is suspected to be a stand-in.
+// Has reports whether a picture that an entry had is suspected to be a stand-in, or a policy named it as one.
 func (s StandInsNote) Has(digest string, k manifest.Key, p policy.Policy) bool {
 	n, in := p.Images.SuspectAfter, s[digest]
-	return n > 0 && (in.URLs >= n || in.Replaced >= n && !slices.Contains(in.Before, k.String()))
+	return in.Named || n > 0 && (in.URLs >= n || in.Replaced >= n && !slices.Contains(in.Before, k.String()))
 }
 
 // find returns the entries that have one of the pictures, which came n times, with its digest, and what is to be noted
