@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,7 +151,10 @@ func (c hiding) judge(t *testing.T, place int, findings []Finding, open []Open) 
 func TestImagesInTexts(t *testing.T) {
 	w := newWorld(t, false, true)
 	for _, body := range [][]byte{w.images[gonePNG], w.images[goneJPEG]} {
-		var letters, pieces strings.Builder
+		var letters, pieces, packed strings.Builder
+		for some := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString(body)), 64) {
+			packed.WriteString("  b'" + string(some) + "'\n")
+		}
 		for _, b := range body {
 			letters.WriteRune(rune(b))
 		}
@@ -166,7 +170,9 @@ func TestImagesInTexts(t *testing.T) {
 		testkit.OK(t, err)
 		for name, text := range map[string]string{"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>", "a.log": "INFO {\"image\": " + escaped + "}\n",
-			"a.txt": pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n"} {
+			"a.txt": pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",
+			"b.html": "<pre>" + html.EscapeString(pieces.String()) + "</pre>", "b.txt": packed.String(),
+			"c.js": "x = " + strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`).Replace(escaped) + ";\n"} {
 			file := filepath.Join(t.TempDir(), name)
 			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 			r := w.audit(t, w.ws, file)

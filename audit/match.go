@@ -404,6 +404,17 @@ func resolve(escape []byte) []byte {
 	return []byte{byte(c)}
 }
 
+// resolveByte is resolve in what spells bytes: JavaScript, YAML and others have short marks for two of them.
+func resolveByte(escape []byte) []byte {
+	switch string(escape) {
+	case `\0`:
+		return []byte{0}
+	case `\e`:
+		return []byte{0x1b}
+	}
+	return resolve(escape)
+}
+
 // ids searches for ids and digests of posts that must be gone.
 func (w walker) ids(p place, text []byte, first, last bool) {
 	if w.report.Known.MustGo == 0 {
@@ -518,8 +529,8 @@ var (
 	// isFraction finds that digits are what follows the point of a number.
 	isFraction = regexp.MustCompile(`[0-9]\.$`)
 	// lineBreak finds what stands between two lines of encoded bytes, which may be quoted as in mail, or joined as in
-	// programs.
-	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\\?\n|\\[rn]))+[\s"',>]*|[ \t]+)`)
+	// programs, also where they are bytes of Python.
+	lineBreak = regexp.MustCompile(`^(?:(?:[\s"',>+]*(?:\\?\n|\\[rn]))+[\s"',>]*(?:b['"])?|[ \t]+)`)
 	// listBreak finds what stands between two parts of an image in a list; what does not begin as an image may be
 	// anything.
 	listBreak   = regexp.MustCompile(`^["'] *, *["']`)
@@ -692,19 +703,29 @@ var undoings = []func([]byte) []byte{
 		}
 		return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
 	},
-	func(text []byte) []byte { return []byte(html.UnescapeString(string(text))) },
-	func(text []byte) []byte {
-		if !hasOne(text, " b'", "\nb'", "\tb'", ` b"`, "\nb\"", "\tb\"") { // nearly always
-			return text
-		}
-		return betweenPieces.ReplaceAll(text, nil)
-	},
+	withoutEntities,
+	inOnePiece,
+	func(text []byte) []byte { return inOnePiece(withoutEntities(text)) },
 	func(text []byte) []byte {
 		if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`) {
 			return text
 		}
 		return betweenLines.ReplaceAll(text, nil)
 	},
+}
+
+func withoutEntities(text []byte) []byte {
+	if bytes.IndexByte(text, '&') < 0 {
+		return text
+	}
+	return []byte(html.UnescapeString(string(text)))
+}
+
+func inOnePiece(text []byte) []byte {
+	if !hasOne(text, " b'", "\nb'", "\tb'", ` b"`, "\nb\"", "\tb\"") { // nearly always
+		return text
+	}
+	return betweenPieces.ReplaceAll(text, nil)
 }
 
 func hasOne(text []byte, of ...string) bool {
@@ -720,12 +741,12 @@ var (
 )
 
 func (w walker) resolved(p place, e escape, text []byte) {
-	plain := e.replace(text, resolve)
+	plain := e.replace(text, resolveByte)
 	w.carve(p, plain)
 	// PostgreSQL and JSON write escapes in escapes, and in literals quotes twice.
 	if bytes.Count(text, []byte(`\\`)) >= fewEscapes && len(escapedTwice.FindAllIndex(text, fewEscapes)) == fewEscapes {
-		w.carve(p, e.replace(plain, resolve))
-		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolve))
+		w.carve(p, e.replace(plain, resolveByte))
+		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolveByte))
 	}
 }
 
@@ -754,8 +775,9 @@ func (w walker) narrow(p place, text []byte) {
 		r, size := utf8.DecodeRune(text[at:])
 		if n := backslashSize(text[at:]); text[at] == '\\' && n > 0 {
 			size = n
-			r, _ = utf8.DecodeRune(resolve(text[at : at+n]))
-			if raw := resolve(text[at : at+n]); len(raw) == 1 {
+			raw := resolveByte(text[at : at+n])
+			r, _ = utf8.DecodeRune(raw)
+			if len(raw) == 1 {
 				r = rune(raw[0])
 			}
 		}
