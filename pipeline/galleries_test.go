@@ -161,6 +161,20 @@ func TestShiftedGalleryOfABackup(t *testing.T) {
 	}
 }
 
+// TestStandInGetsNoOtherItem: another item of the gallery takes no place of a stand-in, wherever Reddit lists it.
+func TestStandInGetsNoOtherItem(t *testing.T) {
+	for _, c := range []struct{ list, want string }{
+		{"0 1 2", "kept/"}, {"1 2", "placeholder/suspected_placeholder"}, {"2 0 1", "placeholder/suspected_placeholder"},
+	} {
+		for _, retry := range []string{"run", "run retry=placeholder"} {
+			w := newWorld(t, append(numbered(20), "g*3")...).do("without g/1 g/2; serve small:70 g p00 p01 p02 p03; run").ok()
+			s := w.do("serve 20 g; serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; list g " + c.list + "; " + retry +
+				"; run retry=placeholder").ok().inspect()
+			testkit.Same(t, c.list+"; "+retry, c.want, s.outcome("g"))
+		}
+	}
+}
+
 // TestMarkOfAnEntryThatLeft: what was taken out of a gallery, and was that of an entry which the manifest dropped, is not
 // that of another entry in whose place it lies for now.
 func TestMarkOfAnEntryThatLeft(t *testing.T) {

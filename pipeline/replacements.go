@@ -207,6 +207,8 @@ func (g *gatherer) refuses(ctx context.Context, o replacement, times int) (*poli
 		why = "the stored one stays"
 	case shared || others || times > 1:
 		why = "other entries have the same one"
+	case o.job.candidate.Media != "" && img != nil && img.Source != "" && !o.job.candidate.IsFrom(img.Source):
+		why = "it is another item of the gallery"
 	case o.Redirected || max(o.Width, o.Height) < state.SmallSide && !g.terms.suspected[o.Key]:
 		why = "it may be a picture for what is missing"
 	default:
