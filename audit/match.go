@@ -438,7 +438,8 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 		case n >= 4 && n <= 13 && w.gone.ids[sum%idSums]: // as ids have; a word that is longer only contains one
 			if e := w.posts[manifest.PostID(bytes.ToLower(text[at:end]))]; e != nil {
 				entry, behind := string(e.ID), text[end:]
-				if e.losesImages() && isUnclearNumber.Match(behind) {
+				before := text[max(0, at-beforeID):at]
+				if e.losesImages() && (isUnclearNumber.Match(behind) || isNumberBefore.Match(before) && isFileName.Match(behind)) {
 					if !p.unclear {
 						w.openUnclear(p)
 					}
@@ -449,7 +450,7 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 					e = w.removed[entry]
 				}
 				if e != nil && e.MustGo {
-					w.matchWord(p, e, entry, text[max(0, at-beforeID):at], behind)
+					w.matchWord(p, e, entry, before, behind)
 				}
 			}
 		}
@@ -460,8 +461,14 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 // are.
 var imageNumber = regexp.MustCompile(`^[/_-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
 
+// isNumberBefore finds a number before an id in a name, as of who saves images in their order.
+var isNumberBefore = regexp.MustCompile(`(?i)(^|[^A-Za-z0-9])([0-9]{1,3}(of[0-9]{1,3})?|[a-z]{1,8}[0-9]{1,2}|first|second|third|last)[ _.-]+(of[ _.-]+)?$`)
+
+// isFileName finds the rest of the name of an image.
+var isFileName = regexp.MustCompile(`(?i)^[^\s/\\]{0,40}\.(jpe?g|jpe|jfif|png|gif|webp|bmp|tiff?|avif)([^A-Za-z0-9]|$)`)
+
 // isUnclearNumber finds one that does not: see isUnclear.
-var isUnclearNumber = regexp.MustCompile(`^(_[1-9]|[/_-]0[0-9])[0-9]{0,3}([^A-Za-z0-9]|$)`)
+var isUnclearNumber = regexp.MustCompile(`^(_[1-9]|_0_[0-9]|[/_-]0[0-9])[0-9]{0,3}([^A-Za-z0-9]|$)`)
 
 // imageOf returns the entry whose image the id of a post that stays names in a text, and what stands behind it; ""
 // where only the post is named.
