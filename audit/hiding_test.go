@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"image"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,7 +192,8 @@ func TestPrintedBytesOfLivePosts(t *testing.T) {
 		"PNG":              encodePNG(drawn(60)),
 		"JPEG":             encodeJPEG(drawn(61), 85),
 		"two quotes":       withSegment(encodeJPEG(drawn(62), 85), 0xfe, strings.Repeat("it''s ", 40)),
-		"many backslashes": withSegment(encodeJPEG(drawn(63), 85), 0xfe, strings.Repeat(`a\\b\x41`, 40)),
+		"many backslashes": noise(63, 160),
+		"more":             noise(64, 240),
 		"letters":          withSegment(encodeJPEG(drawn(64), 85), 0xfe, strings.Repeat("\u00e9\u00e8", 40)),
 	} {
 		for _, cell := range []string{`\x` + hex.EncodeToString(body), printedAs(body), "{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
@@ -209,6 +212,15 @@ func TestPrintedBytesOfLivePosts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// noise is a JPEG of pixels by chance, with so many on a side.
+func noise(seed uint64, side int) []byte {
+	m, r := image.NewRGBA(image.Rect(0, 0, side, side)), rand.New(rand.NewPCG(seed, seed))
+	for i := range m.Pix {
+		m.Pix[i] = byte(r.Uint32()) | byte(i%4/3*0xff)
+	}
+	return encodeJPEG(m, 90)
 }
 
 // TestBase64InLinesOfLivePosts: a table of ids and images between tabs is clean, however the base64 ends.

@@ -744,17 +744,33 @@ var (
 	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
 	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
 	betweenLines = regexp.MustCompile(`(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
-	escapedTwice = regexp.MustCompile(`\\\\(x[0-9a-fA-F]{2}|[0-7]{3})`)
 )
 
 func (w walker) resolved(p place, e escape, text []byte) {
 	plain := e.replace(text, resolveByte)
 	w.carve(p, plain)
 	// PostgreSQL and JSON write escapes in escapes, and in literals quotes twice.
-	if bytes.Count(text, []byte(`\\`)) >= fewEscapes && len(escapedTwice.FindAllIndex(text, fewEscapes)) == fewEscapes {
+	if isEscapedTwice(text) {
 		w.carve(p, e.replace(plain, resolveByte))
 		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolveByte))
 	}
+}
+
+// isEscapedTwice reports whether a text has bytes behind escaped backslashes. Those of an image are followed by any other.
+func isEscapedTwice(text []byte) bool {
+	n := 0
+	for at := bytes.IndexByte(text, '\\'); at >= 0 && at+1 < len(text) && n < fewEscapes; {
+		rest := text[at+1:]
+		if rest[0] == '\\' && backslashSize(rest) == 4 {
+			n++
+		}
+		next := bytes.IndexByte(rest[1:], '\\')
+		if next < 0 {
+			break
+		}
+		at += 2 + next
+	}
+	return n == fewEscapes
 }
 
 // fewEscapes is how many the text of an image has at least.
