@@ -219,6 +219,10 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 		r.Log.Warn("files in images/ that no run wrote were removed: a picture that was taken down may lie there under any name",
 			"files", swept.Strays)
 	}
+	if n := swept.Orphans - swept.Strays; n > 0 {
+		r.Log.Warn("image files were removed that neither state.db, the log nor the dataset knows: a killed run leaves one, "+
+			"and a backup that is laid over a workspace all that came since", "files", n)
+	}
 	// After the images are back of which state.db knew nothing: only of what was here a removal is withheld.
 	if err := r.takeHeard(ctx); err != nil {
 		return err

@@ -97,9 +97,8 @@ type looseImages struct {
 }
 
 // restoreLoose takes images back whose rows are lost, or are of earlier images, as with an older state.db: what the log
-// says was fetched last of a post that is not gone, and was not erased since, or what the dataset has, or what nothing
-// knows of an entry without an image. Such an entry's own image is not missing then. Those of entries that are not
-// loaded stay for the next run.
+// says was fetched last of a post that is not gone, and was not erased since, or what the dataset has. Such an entry's
+// own image is not missing then. Those of entries that are not loaded stay for the next run.
 func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 	all, err := r.findLoose(ctx, a)
 	if err != nil || len(all.loaded) == 0 {
@@ -127,12 +126,6 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		}))
 		return nil
 	}
-	// A job that was cut off can leave a file before its row, which was not judged. Any other file of a post that stays is
-	// newer than all that would know it, as where a backup was laid over the workspace.
-	cutOff, err := state.ReadNote[state.UnjudgedNote](ctx, r.Workspace)
-	if err != nil {
-		return err
-	}
 	// What today's policy does not take stays without a row, as where state.db has it (terms.refused).
 	decoder := reading.New(nil, policy.Policy{Images: policy.WidestImages()})
 	for _, l := range a.Loose {
@@ -142,14 +135,6 @@ func (r *run) restoreLoose(ctx context.Context, a *workspace.Astray) error {
 		}
 		if digest := inDataset[l.Key]; digest != "" {
 			can = append(can, fetchedOnce(digest))
-		}
-		_, unknown := stays[l.String()]
-		if len(can) == 0 && unknown && !all.missing[l.Key] && !bool(cutOff) {
-			f, err := r.Workspace.Stat(ctx, l.Name)
-			if err != nil {
-				return err
-			}
-			can = append(can, fetchedOnce(f.SHA256))
 		}
 		if len(can) == 0 {
 			continue

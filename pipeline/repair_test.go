@@ -645,30 +645,3 @@ func TestOwnImagesSinceABackup(t *testing.T) {
 		}
 	}
 }
-
-// TestBackupOverAWorkspace: images that came since a backup which is laid over the workspace are taken back, though
-// nothing that came with it knows of them. Those of posts that are gone by now, or by a list, are not.
-func TestBackupOverAWorkspace(t *testing.T) {
-	for _, first := range []string{"manifest 8; run", "serve 503 p08 p09 p10 p11; run"} {
-		backup := newWorld(t, numbered(12)...).do(first).ok()
-		ran := backup.copied(t).do("manifest 12; serve 8 p08; serve 9 p09; serve 10 p10; serve 11 p11; run").ok()
-		for _, c := range []struct{ jobs, gone string }{
-			{"run", ""}, {"purge offline; run", ""}, {"recheck; purge offline; run", ""},
-			{"post deleted p09; run", "p09"}, {"purge offline id=p09; run", "p09"},
-			{"stones removed p09; purge offline; run", "p09"}, {"recheck; post moderator p09; run", "p09"},
-		} {
-			w := ran.copied(t)
-			w.putBack(backup, "state.db", "audit", "dataset", "outcomes.csv")
-			w.do("serve 404 p08 p09 p10 p11; " + c.jobs).ok()
-			s := w.checkSound()
-			for _, row := range []string{"p07", "p08", "p09", "p10", "p11"} {
-				if _, there := s.rows[row]; there == (row == c.gone) {
-					t.Errorf("%s; %s: %s is a row: %t, %s", first, c.jobs, row, there, s.outcome(row))
-				}
-			}
-			if c.gone != "" && w.hasFile(c.gone) {
-				t.Errorf("%s; %s: the image of %s is there", first, c.jobs, c.gone)
-			}
-		}
-	}
-}
