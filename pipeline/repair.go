@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -239,10 +240,26 @@ func (r *run) keepUnknown(loose []workspace.LooseImage) {
 		"images", len(r.later))
 }
 
-// eraseLater removes what stays for the next run of posts that are gone since.
+// eraseLater removes what stays for the next run of posts that are gone since, and what is, byte for byte, the image of
+// one that was taken down.
 func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
+	if len(r.later) == 0 {
+		return nil
+	}
+	removed, err := r.removedPictures(ctx)
+	if err != nil {
+		return err
+	}
 	for _, l := range r.later {
-		if !gone.HasRow(l.Key.String()) {
+		f, err := r.Workspace.Stat(ctx, l.Name)
+		if errors.Is(err, fs.ErrNotExist) { // it was taken back meanwhile, or removed
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		same := removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil
+		if !same && !gone.HasRow(l.Key.String()) {
 			continue
 		}
 		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {

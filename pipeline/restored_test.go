@@ -591,3 +591,16 @@ func TestAwayByAnOlderState(t *testing.T) {
 		testkit.Same(t, before+"; removed since", "removed", strings.SplitN(s.outcome("p10"), "/", 2)[0])
 	}
 }
+
+// TestLaterImagesGoWithTheirPicture: files of entries that an older state.db does not have stay until the next run, but
+// for those that are the image of a post which is taken down meanwhile.
+func TestLaterImagesGoWithTheirPicture(t *testing.T) {
+	older := newWorld(t, numbered(12)...).do("manifest 8; run").ok()
+	ran := older.copied(t).do("manifest 12; serve 2 p09; run").ok()
+	for _, jobs := range []string{"purge offline id=p02", "purge id=p02", "stones removed p02; recheck"} {
+		w := ran.copied(t)
+		w.putBack(older, "state.db")
+		w.do(jobs)
+		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
+	}
+}
