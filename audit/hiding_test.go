@@ -168,10 +168,16 @@ func TestImagesInTexts(t *testing.T) {
 		lines, err := json.MarshalIndent(map[string]any{"cells": []any{map[string]any{"outputs": []any{map[string]any{
 			"text": strings.SplitAfter(pieces.String(), "\n")}}}}}, "", " ")
 		testkit.OK(t, err)
+		page, err := json.MarshalIndent(strings.SplitAfter("<pre>"+html.EscapeString(pieces.String()), "\n"), "", " ")
+		testkit.OK(t, err)
 		for name, text := range map[string]string{"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
-			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>", "a.log": "INFO {\"image\": " + escaped + "}\n",
-			"a.txt": pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",
+			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",
+			"a.log":  "INFO {\"image\": " + escaped + "}\n",
+			"a.txt":  pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",
 			"b.html": "<pre>" + html.EscapeString(pieces.String()) + "</pre>", "b.txt": packed.String(),
+			"b.ipynb": strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(page)),
+			"a.yaml": "x: " + strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`, `\u0085`, `\N`, `\u00a0`, `\_`,
+				`\u00`, `\x`).Replace(escaped) + "\n",
 			"c.js": "x = " + strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`).Replace(escaped) + ";\n"} {
 			file := filepath.Join(t.TempDir(), name)
 			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
@@ -192,7 +198,8 @@ func TestPrintedBytesOfLivePosts(t *testing.T) {
 		"two quotes": withSegment(encodeJPEG(drawn(62), 85), 0xfe, strings.Repeat("it''s ", 40)),
 		"letters":    withSegment(encodeJPEG(drawn(64), 85), 0xfe, strings.Repeat("\u00e9\u00e8", 40)),
 	} {
-		for _, cell := range []string{`\x` + hex.EncodeToString(body), printedAs(body), "{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
+		for _, cell := range []string{`\x` + hex.EncodeToString(body), printedAs(body),
+			"{'bytes': " + printedAs(body) + `, 'path': "x"}`} {
 			var table bytes.Buffer
 			out := csv.NewWriter(&table)
 			testkit.OK(t, out.WriteAll([][]string{{"id", "image"}, {live1, cell}, {live2, "x"}}))

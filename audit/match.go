@@ -404,13 +404,17 @@ func resolve(escape []byte) []byte {
 	return []byte{byte(c)}
 }
 
-// resolveByte is resolve in what spells bytes: JavaScript, YAML and others have short marks for two of them.
+// resolveByte is resolve in what spells bytes: JavaScript, YAML and others have short marks for some of them.
 func resolveByte(escape []byte) []byte {
 	switch string(escape) {
 	case `\0`:
 		return []byte{0}
 	case `\e`:
 		return []byte{0x1b}
+	case `\N`:
+		return []byte{0x85}
+	case `\_`:
+		return []byte{0xa0}
 	}
 	return resolve(escape)
 }
@@ -462,7 +466,8 @@ func (w walker) ids(p place, text []byte, first, last bool) {
 var imageNumber = regexp.MustCompile(`^[/_-](0|[1-9][0-9]{0,3})([^A-Za-z0-9]|$)`)
 
 // isNumberBefore finds a number before an id in a name, as of who saves images in their order.
-var isNumberBefore = regexp.MustCompile(`(?i)(^|[^A-Za-z0-9])([0-9]{1,3}(of[0-9]{1,3})?|[a-z]{1,8}[0-9]{1,2}|first|second|third|last)[ _.-]+(of[ _.-]+)?$`)
+var isNumberBefore = regexp.MustCompile(`(?i)((^|[^A-Za-z0-9])([0-9]{1,3}(of[0-9]{1,3})?|first|second|third|last)` +
+	`[ _.-]+(of[ _.-]+)?|[0-9][^\s/\\,;"'>=]{0,60}[ _.-]+)$`)
 
 // isFileName finds the rest of the name of an image.
 var isFileName = regexp.MustCompile(`(?i)^[^\s/\\]{0,40}\.(jpe?g|jpe|jfif|png|gif|webp|bmp|tiff?|avif)([^A-Za-z0-9]|$)`)
@@ -713,12 +718,8 @@ var undoings = []func([]byte) []byte{
 	withoutEntities,
 	inOnePiece,
 	func(text []byte) []byte { return inOnePiece(withoutEntities(text)) },
-	func(text []byte) []byte {
-		if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`) {
-			return text
-		}
-		return betweenLines.ReplaceAll(text, nil)
-	},
+	inOneLine,
+	func(text []byte) []byte { return inOneLine(withoutEntities(text)) },
 }
 
 func withoutEntities(text []byte) []byte {
@@ -733,6 +734,13 @@ func inOnePiece(text []byte) []byte {
 		return text
 	}
 	return betweenPieces.ReplaceAll(text, nil)
+}
+
+func inOneLine(text []byte) []byte {
+	if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`) {
+		return text
+	}
+	return betweenLines.ReplaceAll(text, nil)
 }
 
 func hasOne(text []byte, of ...string) bool {
@@ -756,7 +764,7 @@ func (w walker) resolved(p place, e escape, text []byte) {
 	}
 }
 
-// isEscapedTwice reports whether a text has bytes behind escaped backslashes. Those of an image are followed by any other.
+// isEscapedTwice reports whether a text has bytes behind escaped backslashes: in an image any byte is behind one.
 func isEscapedTwice(text []byte) bool {
 	n := 0
 	for at := bytes.IndexByte(text, '\\'); at >= 0 && at+1 < len(text) && n < fewEscapes; {
