@@ -394,6 +394,7 @@ func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
 	}{
 		{"LIVE1-1.png", "", false, false}, {"LIVE2_1.png", "", false, false},
 		{"LIVE1_1.png", "", true, false}, {"LIVE1_01.png", "", true, false}, {"LIVE1.1.png", "", true, false},
+		{"2_LIVE1.png", "", true, false}, {"IMG_0002_LIVE1.png", "", true, false}, {"second-LIVE1.png", "", true, false},
 		{"LIVE1_1-GONE.png", "", true, true}, {"LIVE1_1 GONE.txt", "text", true, true},
 		{"a.csv", "n,file\n1,LIVE1_1.jpg\n", true, false}, {"a.csv", "n,id\n1,LIVE1_1\n", true, false},
 		{"a.csv", "n,file\n1,LIVE1-1.jpg\n", false, false},
