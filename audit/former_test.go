@@ -114,10 +114,7 @@ func TestLostImageCountsAsShownLast(t *testing.T) {
 // TestIDOfAGalleryThatStays: the id of a gallery is no finding in a table of posts when its first image was taken out.
 // The image is one, and so is a row that says it is of that image.
 func TestIDOfAGalleryThatStays(t *testing.T) {
-	w, ctx := newWorld(t, false, false), t.Context()
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
-	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
-		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	w := withoutFirstImage(t)
 	sum := sha256.Sum256(w.images[live1])
 	with := func(picture []byte) string {
 		return fmt.Sprintf("{\"id\":%q,\"picture\":%q}\n", live1, base64.StdEncoding.EncodeToString(picture))
@@ -151,10 +148,7 @@ func TestIDOfAGalleryThatStays(t *testing.T) {
 // TestPlacesBelongToTheirIDs: the place of an image belongs to the id of its object, whatever lists are between them;
 // lists beside each other belong together element by element. In doubt it is the place of all.
 func TestPlacesBelongToTheirIDs(t *testing.T) {
-	w, ctx := newWorld(t, false, false), t.Context()
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
-	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
-		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	w := withoutFirstImage(t)
 	type posts struct {
 		ID    []string `parquet:"id,list"`
 		Image []int32  `parquet:"image,list"`
@@ -225,13 +219,20 @@ func TestPlacesBelongToTheirIDs(t *testing.T) {
 	}
 }
 
-// TestNamesBelongToTheirIDs: the id of a post stands for the images of it that its row names in other columns. It
-// stands for the first one where the row names that, or says by a place that it is of it.
-func TestNamesBelongToTheirIDs(t *testing.T) {
+// withoutFirstImage is a world in which live1 is a gallery that lost its first image.
+func withoutFirstImage(t *testing.T) *world {
+	t.Helper()
 	w, ctx := newWorld(t, false, false), t.Context()
 	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
 	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
 		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	return w
+}
+
+// TestNamesBelongToTheirIDs: the id of a post stands for the images of it that its row names in other columns. It
+// stands for the first one where the row names that, or says by a place that it is of it.
+func TestNamesBelongToTheirIDs(t *testing.T) {
+	w := withoutFirstImage(t)
 	type post struct {
 		ID    string   `parquet:"id"`
 		Files []string `parquet:"files,list"`
@@ -291,10 +292,7 @@ func (w *world) checkFinds(t *testing.T, text string, want bool) {
 // TestImagesOfOtherRecords: an image is not that of a record in another list, and an id with /0 is that of a first
 // image.
 func TestImagesOfOtherRecords(t *testing.T) {
-	w, ctx := newWorld(t, false, false), t.Context()
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
-	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
-		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	w := withoutFirstImage(t)
 	for _, c := range []struct {
 		text string
 		want bool
@@ -383,10 +381,7 @@ func TestPlacesOfManyIDs(t *testing.T) {
 // TestNumbersThatDoNotSayWhichImage: of a post that lost an image they leave the audit open, in the name of a file of
 // unknown bytes and in a cell. What else the name or the cell has is found.
 func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
-	w, ctx := newWorld(t, false, false), t.Context()
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
-	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
-		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	w := withoutFirstImage(t)
 	with := strings.NewReplacer("LIVE1", live1, "LIVE2", live2, "GONE", goneUnseen)
 	for _, c := range []struct {
 		name, text string
@@ -417,10 +412,7 @@ func TestNumbersThatDoNotSayWhichImage(t *testing.T) {
 // TestRowsOfAGalleryThatLostItsFirstImage: the id of its post stands for that image where the row, or a column of the
 // table, says which images it is of; what other rows say leaves the audit open.
 func TestRowsOfAGalleryThatLostItsFirstImage(t *testing.T) {
-	w, ctx := newWorld(t, false, false), t.Context()
-	ws, err := workspace.Open(ctx, w.ws, workspace.Options{Now: w.config.Now})
-	testkit.OK(t, err, ws.DropImage(ctx, manifest.Key{ID: live1},
-		workspace.Trouble{Outcome: manifest.Gone, Reason: policy.LeftGallery}, true), ws.Close())
+	w := withoutFirstImage(t)
 	for _, c := range []struct {
 		text       string
 		open, gone bool
