@@ -220,8 +220,8 @@ func (r *run) open(ctx context.Context, bind func(context.Context) error, starte
 			"files", swept.Strays)
 	}
 	if n := swept.Orphans - swept.Strays; n > 0 {
-		r.Log.Warn("image files were removed that neither state.db, the log nor the dataset knows: a killed run leaves one, "+
-			"and a backup that is laid over a workspace all that came since", "files", n)
+		r.Log.Warn("image files without a row were removed: a killed run or an unfinished removal leaves some, and a "+
+			"backup that is laid over a workspace all that came since", "files", n)
 	}
 	// After the images are back of which state.db knew nothing: only of what was here a removal is withheld.
 	if err := r.takeHeard(ctx); err != nil {

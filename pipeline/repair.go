@@ -240,9 +240,21 @@ func (r *run) keepUnknown(loose []workspace.LooseImage) {
 		"images", len(r.later))
 }
 
-// eraseLater removes what stays for the next run of posts that are gone since, and what is, byte for byte, the image of
-// one that was taken down.
+// eraseLater removes what stays for the next run of posts that are gone since.
 func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
+	for _, l := range r.later {
+		if !gone.HasRow(l.Key.String()) {
+			continue
+		}
+		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseLaterPictures removes what stays for the next run and is, byte for byte, the image of a post that was taken down.
+func (r *run) eraseLaterPictures(ctx context.Context) error {
 	if len(r.later) == 0 {
 		return nil
 	}
@@ -255,14 +267,11 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 		if errors.Is(err, fs.ErrNotExist) { // it was taken back meanwhile, or removed
 			continue
 		}
+		if err == nil &&
+			removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil {
+			err = r.Workspace.RemoveFile(ctx, l.Name)
+		}
 		if err != nil {
-			return err
-		}
-		same := removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil
-		if !same && !gone.HasRow(l.Key.String()) {
-			continue
-		}
-		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
 			return err
 		}
 	}
@@ -381,7 +390,8 @@ type unknownImages struct {
 }
 
 // perhaps are those whose image may have been fetched, as far as the manifest and state.db tell: not what was removed,
-// nor what left with its entry, nor what would take the place of an image. missing are images whose digest state.db has.
+// nor what left with its entry, nor what would take the place of an image. missing are images of which state.db has the
+// digest.
 func (u unknownImages) perhaps(missing map[manifest.Key]bool) map[manifest.Key]auditlog.Event {
 	images := map[manifest.Key]auditlog.Event{}
 	for k, loaded := range u.loaded {

@@ -89,6 +89,9 @@ func (r *run) clear(ctx context.Context) error {
 	if err := r.noteAllowed(ctx); err != nil { // after the copies: no row stays in one for a note
 		return err
 	}
+	if err := r.eraseLaterPictures(ctx); err != nil { // behind all that no file can keep from going
+		return err
+	}
 	strays, err := state.Strays(ctx, r.Workspace, erased) // last: it can read long, and takes nothing out
 	r.out.Strays = state.Texts(strays)
 	return err
