@@ -592,8 +592,8 @@ func (a *audit) isUnclear(name, entry string) bool {
 }
 
 // isVariant finds what people write behind the name of an image for another file of the same one.
-var isVariant = regexp.MustCompile(`(?i)^[-_ .]*\(?(copy|thumb|thumbnail|preview|small|large|full|orig|original|raw|resized|` +
-	`scaled|cropped|image|img|text|ocr)\)?$`)
+var isVariant = regexp.MustCompile(`(?i)^[-_ .]*\(?(copy|thumb|thumbnail|preview|small|large|full|orig|original|raw|` +
+	`resized|scaled|cropped|image|img|text|ocr)\)?$`)
 
 // openUnclear notes that numbers behind ids do not say which images they mean: once, wherever in the file they are.
 func (a *audit) openUnclear(p place) {
@@ -601,7 +601,7 @@ func (a *audit) openUnclear(p place) {
 		return
 	}
 	a.openOnce(p.src.where, p.String(), "look which image it is: programs count those of a post from 0 or from 1",
-		"what stands behind ids of posts that stay, and of which some images must be gone, does not say which image is meant")
+		"what stands beside ids of posts that stay, and of which some images must be gone, does not say which image is meant")
 }
 
 // placeNamed is the place of a file or member of that name: of an entry as entryNamed has it, unless the name does not

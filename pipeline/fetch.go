@@ -54,8 +54,8 @@ func (g *gatherer) fetchImage(ctx context.Context, j fetchJob) error {
 	return nil
 }
 
-// noteNamed notes that the policy names a file as a stand-in, so that it stays nobody's image when nothing else is known
-// of it than its digest.
+// noteNamed notes that the policy names a file as a stand-in, so that it stays nobody's image when nothing else but its
+// digest is known.
 func (g *gatherer) noteNamed(ctx context.Context, digest string) error {
 	return state.AddStandIns(ctx, g.Workspace, state.StandInsNote{digest: {Named: true}})
 }

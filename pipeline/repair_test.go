@@ -611,8 +611,8 @@ func TestStateAndLogOfOneBackup(t *testing.T) {
 	}
 }
 
-// TestOwnImagesSinceABackup: where images that took the place of stand-ins since, or of those that a digest did not name,
-// are in the dataset alone, a backup of the rest brings none of the others back.
+// TestOwnImagesSinceABackup: where images that took the place of stand-ins since, or of those that a digest did not
+// name, are in the dataset alone, a backup of the rest brings none of the others back.
 func TestOwnImagesSinceABackup(t *testing.T) {
 	standIns := newWorld(t, numbered(24)...).do("serve small:70 p10 p11 p12 p13; run").ok()
 	other := newWorld(t, numbered(24)...).do("serve 60 p10; run; names 10 p10; run").ok()

@@ -158,8 +158,8 @@ func TestRealImagesThatLookLikeStandIns(t *testing.T) {
 	}
 }
 
-// TestStandInsOfALostState: where from images came is not known once state.db is lost. Until it is, what was a row stays
-// one, and what was none comes to be none; who asks again for what is suspected gets the post's own image.
+// TestStandInsOfALostState: what is suspected is known from the log where state.db is lost or older, also where the log
+// was older before. It stays no row, and its post's own image takes its place.
 func TestStandInsOfALostState(t *testing.T) {
 	const suspected = "placeholder/suspected_placeholder"
 	own := "serve 0 p00; serve 1 p01; serve 2 p02; serve 3 p03; serve 4 p04; serve 5 p05; run"

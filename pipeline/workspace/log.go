@@ -508,9 +508,9 @@ func (w *Workspace) continueLog(ctx context.Context, t *tx, head auditlog.Checkp
 	w.record(ctx, t, slices.Concat(r.lost, []auditlog.Event{note}, events, r.again)...)
 }
 
-// sayAgain finds what holds of removals, copies, stand-ins and images that a log which is older, or another one, and the
-// records that wait behind it, do not say: the records of it were lost, and no job would write them again. What another
-// log says was removed stays so.
+// sayAgain finds what holds of removals, copies, stand-ins and images that a log which is older, or another one, and
+// the records that wait behind it, do not say: the records of it were lost, and no job would write them again. What
+// another log says was removed stays so.
 func (w *Workspace) sayAgain(ctx context.Context, log *auditlog.Log, r *restored) error {
 	queue, err := readQueue(ctx, w.db, r.from, -1)
 	if err != nil {

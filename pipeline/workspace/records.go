@@ -458,7 +458,8 @@ func (w *Workspace) ImagesThatCame(ctx context.Context, digests []string) (_ []R
 	}, `SELECT e.id, e.image, e.sha256, e.sha256_stripped, e.sha256_pixels, i.original_sha256, i.sha256, i.pixels_sha256,
 		i.source, i.width, i.height, i.redirected, r.text IS NOT NULL AND r.failed IS NULL, coalesce(r.text, ''),
 		coalesce(res.outcome, '')
-		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image) LEFT JOIN result res USING (id, image)
+		FROM image i JOIN entry e USING (id, image) LEFT JOIN reading r USING (id, image)
+		LEFT JOIN result res USING (id, image)
 		WHERE i.original_sha256 IN (SELECT value FROM json_each(?))`, jsonColumn{digests})
 	records := make([]Record, len(found))
 	for n, r := range found {

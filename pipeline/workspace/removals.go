@@ -278,9 +278,9 @@ func (w *Workspace) WasLive(ctx context.Context, id manifest.PostID, at time.Tim
 	})
 }
 
-// takeBack takes over that Reddit showed a post since state.db had it as held back, or as away without a tombstone. Which
-// of its images it showed, the log does not say: those that are held back wait for the answer of a job, unless state.db
-// knows that one.
+// takeBack takes over that Reddit showed a post since state.db had it as held back, or as away without a tombstone.
+// Which of its images it showed, the log does not say: those that are held back wait for the answer of a job, unless
+// state.db knows that one.
 func (t *tx) takeBack(ctx context.Context, id manifest.PostID, b auditlog.BackPost) {
 	t.exec(ctx, `UPDATE trouble SET beside = ?2 WHERE id = ?1 AND beside = ?3 AND at <= ?4
 		AND EXISTS (SELECT 1 FROM post WHERE id = ?1 AND checked_at < ?4)`, id, Waiting, Unconfirmed, seconds(b.At))

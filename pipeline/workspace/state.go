@@ -56,8 +56,8 @@ const takenOver = "3"
 // the 64 bits of the hash as a signed integer, wide the 256 bits as 64 hex digits. image.next is the row that takes the
 // place of another one, while its file does. former_image has all pictures that an entry had and lost, in the order in
 // which they went: nobody deletes them, as nobody deletes their record of the log. origin has from which items of
-// galleries images came, in the order in which they did. instead has from where files came that took the place of no stored image. The earlier_ tables have what a re-reading compares with, and
-// are empty while none is under way.
+// galleries images came, in the order in which they did. instead has from where files came that took the place of no
+// stored image. The earlier_ tables have what a re-reading compares with, and are empty while none is under way.
 const schemaSQL = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE entry (
