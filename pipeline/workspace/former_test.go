@@ -179,3 +179,32 @@ func TestLeftOfAnEarlierVersion(t *testing.T) {
 	rec := collect(t, w.Records(ctx, Select{}))[1]
 	testkit.Same(t, "trouble", &Trouble{Outcome: manifest.Gone, Reason: "gallery_item_deleted"}, rec.Trouble)
 }
+
+// TestInsteadOfStored: what comes for an entry that has another image is known from then on, by its places, unless it
+// is stored; the same image is none.
+func TestInsteadOfStored(t *testing.T) {
+	ctx, w := t.Context(), loaded(t, numbered(3)...)
+	store(t, w, key("a000"), "one")
+	store(t, w, key("a001"), "two")
+	stage := func(k, body, from string) *Staged {
+		img := describe([]byte(body), "jpeg")
+		img.Source = digestOf([]byte(from))
+		s, err := w.Stage(ctx, key(k), []byte(body), img)
+		testkit.OK(t, err)
+		return s
+	}
+	check := func(when string, want map[string][]string) {
+		t.Helper()
+		got, err := w.InsteadOfStored(ctx)
+		testkit.Same(t, when, want, got, err)
+	}
+	same := stage("a000", "one", "here")
+	check("the same image", map[string][]string{})
+	testkit.OK(t, same.Store(ctx), stage("a000", "other", "here").Discard(ctx), stage("a001", "other", "here").Discard(ctx))
+	last, digest := stage("a001", "other", "there"), describe([]byte("other"), "jpeg").OriginalSHA256
+	both := []string{digestOf([]byte("here")), digestOf([]byte("there"))}
+	slices.Sort(both)
+	check("another one from two places", map[string][]string{digest: both})
+	testkit.OK(t, last.Store(ctx))
+	check("stored from one of them", map[string][]string{digest: {digestOf([]byte("here"))}})
+}

@@ -173,12 +173,13 @@ func (w *Workspace) older(ctx context.Context, k manifest.Key, name string) (boo
 type Staged struct {
 	manifest.Key
 	Image
-	w    *Workspace
-	name string
+	w     *Workspace
+	name  string
+	noted bool // InsteadOfStored has it
 }
 
-// Stage keeps a downloaded image beside the one that is stored of its entry, until Store or Discard. Unless it is
-// stored, InsteadOfStored has it from then on.
+// Stage keeps a downloaded image beside the one that is stored of its entry, until Store or Discard. If it is another
+// one, InsteadOfStored has it from then on, unless it is stored.
 func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img Image) (s *Staged, err error) {
 	defer wrap(&err, "keep another image of %s", k)
 	name := w.ImageName(k, img.Format)
@@ -189,12 +190,22 @@ func (w *Workspace) Stage(ctx context.Context, k manifest.Key, body []byte, img 
 		return nil, err
 	}
 	img.SHA256, img.Bytes = hexDigest(body), int64(len(body))
-	s = &Staged{k, img, w, path.Join(path.Dir(name), durable.TempPrefix+"next-"+path.Base(name))}
+	// The same one, as most are once state.db was lost, costs no change.
+	same, err := texts(ctx, w.db, "SELECT id FROM image WHERE id = ? AND image = ? AND sha256 = ?", k.ID, k.Image,
+		img.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	s = &Staged{Key: k, Image: img, w: w, name: path.Join(path.Dir(name), durable.TempPrefix+"next-"+path.Base(name)),
+		noted: len(same) == 0}
 	if err := w.files.MkdirAll(ctx, path.Dir(name), dirMode); err != nil {
 		return nil, err
 	}
 	if err := w.root.WriteFile(s.name, body, fileMode); err != nil {
 		return s, err
+	}
+	if !s.noted {
+		return s, nil
 	}
 	// At once: the job may be killed before it decides.
 	return s, w.change(ctx, "note from where another image came", func(ctx context.Context, t *tx) {
@@ -207,10 +218,12 @@ func (s *Staged) Store(ctx context.Context) error {
 	if err := s.StoreFor(ctx, s.Key); err != nil {
 		return err
 	}
-	if err := s.w.change(ctx, "note that another image is stored", func(ctx context.Context, t *tx) {
-		t.exec(ctx, "DELETE FROM instead WHERE original_sha256 = ? AND source = ?", s.OriginalSHA256, s.Source)
-	}); err != nil {
-		return err
+	if s.noted {
+		if err := s.w.change(ctx, "note that another image is stored", func(ctx context.Context, t *tx) {
+			t.exec(ctx, "DELETE FROM instead WHERE original_sha256 = ? AND source = ?", s.OriginalSHA256, s.Source)
+		}); err != nil {
+			return err
+		}
 	}
 	return s.Discard(ctx)
 }
