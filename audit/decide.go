@@ -42,8 +42,8 @@ const (
 	doPublish = "ask the maintainers to publish digests (rehydrate publish --digests)"
 )
 
-// orPart is for who makes tables with several posts in a row.
-const orPart = ", or what is of this post in it where other posts are in it, too"
+// onlyPart is for tables that have several posts in a row.
+const onlyPart = "; if other posts are in it, too, delete only what is of this post"
 
 // inDataset is a file where a dataset has its rows: the folder above may be a copy that nobody registered.
 var inDataset = regexp.MustCompile(`(^|/)data/[^/]+-\d{5}-of-\d{5}\.parquet$`)
@@ -72,15 +72,16 @@ func (p place) spot() spot {
 		return spot{where, "delete the file; or, where DIR is a whole copy of the dataset, register it and have it purged: " +
 			"rehydrate export --adopt DIR --note WHO, then " + doPurge}
 	case table != nil && table.parquet:
-		return spot{where, "delete the file, or write it again without this row (the first is row 1)" + orPart}
+		return spot{where, "delete the file, or write it again without this row (the first is row 1); if other posts are in the " +
+			"row, too, without what is of this post"}
 	case table != nil && table.json:
 		return spot{where, "delete what is of this post there, and nothing else: other posts can be in the same row"}
 	case table != nil && table.database && table.label:
 		return spot{where, "give the table or column another name"}
 	case table != nil && table.database:
-		return spot{where, "delete the row (rows are counted as SELECT * lists them, not by rowid)" + orPart}
+		return spot{where, "delete the row (rows are counted as SELECT * lists them, not by rowid)" + onlyPart}
 	case table != nil:
-		return spot{where, "delete the row" + orPart}
+		return spot{where, "delete the row" + onlyPart}
 	case where != p.src.where && isImageName.MatchString(path.Ext(where)):
 		return spot{where, "delete the picture in it"}
 	case where != p.src.where:

@@ -182,7 +182,7 @@ func TestRemediesSpareOtherPosts(t *testing.T) {
 		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
 	table := func(sql string) string { return string(sqliteOf(t, sql, goneUnseen)) }
 	for name, c := range map[string]struct{ text, want string }{
-		"a.csv":   {"id,other\n" + live1 + "," + goneUnseen + "\n", "where other posts are in it, too"},
+		"a.csv":   {"id,other\n" + live1 + "," + goneUnseen + "\n", "if other posts are in it, too"},
 		"a.json":  {`[{"ids":["` + live1 + `","` + goneUnseen + `"]}]`, "and nothing else"},
 		"a.db":    {table("CREATE TABLE posts (id TEXT); INSERT INTO posts VALUES (?)"), "as SELECT * lists them, not by"},
 		"b.db":    {table(`CREATE TABLE posts (id TEXT, "` + goneUnseen + `" TEXT)`), "give the table or column another"},
