@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,18 +93,62 @@ func (s *asker) everyPost(ctx context.Context) iter.Seq2[asked, error] {
 				yield(asked{}, err)
 				return
 			}
-			if s.wasLive(p) {
-				s.live++
-				s.liveNow++
+			s.count(p)
+			if !yield(asked{Post: p}, nil) {
+				return
 			}
-			if p.Withheld {
-				s.withheld[p.ID], s.waiting[p.ID] = p.Unconfirmed, p
-			}
+		}
+		later, err := s.laterPosts(ctx)
+		if err != nil {
+			yield(asked{}, err)
+			return
+		}
+		for _, p := range later {
+			s.count(p)
 			if !yield(asked{Post: p}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// count counts a post before it is asked about.
+func (s *asker) count(p workspace.Post) {
+	if s.wasLive(p) {
+		s.live++
+		s.liveNow++
+	}
+	if p.Withheld {
+		s.withheld[p.ID], s.waiting[p.ID] = p.Unconfirmed, p
+	}
+}
+
+// laterPosts are the posts of image files whose entries are not in state.db. Only the next run can take these back, but
+// they go with their posts. When such a post was seen live is not known; that it was, the file tells.
+func (r *run) laterPosts(ctx context.Context) ([]workspace.Post, error) {
+	if len(r.later) == 0 {
+		return nil, nil
+	}
+	known, err := r.Workspace.PostsOfNoEntry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	posts := map[manifest.PostID]workspace.Post{}
+	for _, l := range r.later {
+		rec, err := r.stored(ctx, l.Key)
+		if err != nil {
+			return nil, err
+		}
+		if rec.Key != l.Key && !r.stones.Has(l.ID) {
+			posts[l.ID] = workspace.Post{ID: l.ID, LiveAt: fetchedOnce("").Time}
+		}
+	}
+	for _, p := range known {
+		if _, is := posts[p.ID]; is && !p.LiveAt.IsZero() {
+			posts[p.ID] = p
+		}
+	}
+	return slices.SortedFunc(maps.Values(posts), func(p, q workspace.Post) int { return cmp.Compare(p.ID, q.ID) }), nil
 }
 
 // duePosts yields the posts whose rows may not be exported as they are. A finished workspace has none.
@@ -343,7 +388,11 @@ func (r *run) ask(ctx context.Context, s *asker) error {
 	if err != nil {
 		return err
 	}
-	r.Progress.asking(posts)
+	later, err := r.laterPosts(ctx)
+	if err != nil {
+		return err
+	}
+	r.Progress.asking(posts + len(later))
 	err = s.resolve(ctx, s.everyPost(ctx), nil)
 	switch {
 	case err != nil:

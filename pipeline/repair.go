@@ -240,10 +240,10 @@ func (r *run) keepUnknown(loose []workspace.LooseImage) {
 		"images", len(r.later))
 }
 
-// eraseLater removes what stays for the next run of posts that are gone since.
-func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
+// removeLater removes what stays for the next run of entries that are gone since.
+func (r *run) removeLater(ctx context.Context, gone func(manifest.Key) bool) error {
 	for _, l := range r.later {
-		if !gone.HasRow(l.Key.String()) {
+		if !gone(l.Key) {
 			continue
 		}
 		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
@@ -254,6 +254,7 @@ func (r *run) eraseLater(ctx context.Context, gone state.GoneSet) error {
 }
 
 // eraseLaterPictures removes what stays for the next run and is, byte for byte, the image of a post that was taken down.
+// It counts the others whose entries are not in state.db.
 func (r *run) eraseLaterPictures(ctx context.Context) error {
 	if len(r.later) == 0 {
 		return nil
@@ -262,7 +263,12 @@ func (r *run) eraseLaterPictures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.out.Later = 0
 	for _, l := range r.later {
+		rec, err := r.stored(ctx, l.Key)
+		if err != nil {
+			return err
+		}
 		f, err := r.Workspace.Stat(ctx, l.Name)
 		if errors.Is(err, fs.ErrNotExist) { // it was taken back meanwhile, or removed
 			continue
@@ -270,6 +276,8 @@ func (r *run) eraseLaterPictures(ctx context.Context) error {
 		if err == nil &&
 			removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil {
 			err = r.Workspace.RemoveFile(ctx, l.Name)
+		} else if err == nil && rec.Key != l.Key {
+			r.out.Later++
 		}
 		if err != nil {
 			return err

@@ -136,7 +136,7 @@ func (c *command) concludePurge(p pipeline.PurgeReport, h *heldImages, offline b
 		}
 	}
 	if p.Summary.Unwritten > 0 || p.Summary.Withheld > 0 || p.Summary.Unverified > 0 ||
-		len(p.Summary.Stay)+len(p.Summary.Strays) > 0 {
+		len(p.Summary.Stay)+len(p.Summary.Strays) > 0 || p.Summary.Later > 0 {
 		return exitCode(exitRetry)
 	}
 	return nil

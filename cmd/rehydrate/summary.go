@@ -365,7 +365,7 @@ func statusOf(s state.Summary) error {
 	// A recheck retries no download, so that what waits for a run is not its trouble.
 	if s.Retry > 0 && !s.Recheck || s.Unwritten > 0 || s.Withheld+s.Heard > 0 || s.Unverified > 0 || s.OpenCopies > 0 ||
 		len(s.Stay)+len(s.Hosts)+len(s.FilesGone)+len(s.FilesMissing)+len(s.Unfinished)+len(s.Strays) > 0 ||
-		s.Behind || state.TooMany(entries(s.Odd), rowsBefore(s)) {
+		s.Behind || s.Later > 0 || state.TooMany(entries(s.Odd), rowsBefore(s)) {
 		return exitCode(exitRetry)
 	}
 	return nil
