@@ -603,4 +603,13 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 		w.do(jobs)
 		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
 	}
+	for _, jobs := range []string{"post copyright p09; recheck", "post copyright p09; purge", "post deleted p09; recheck"} {
+		w := ran.copied(t)
+		w.putBack(older, "state.db")
+		w.do(jobs)
+		testkit.Same(t, jobs+": images for the next run", 3, w.summary.Later+w.purged.Summary.Later, w.err)
+		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
+		w.do("run").ok()
+		testkit.Same(t, jobs+": rows", "p00 p01 p03 p04 p05 p06 p07 p08 p10 p11", namesOf(w.checkSound().rows))
+	}
 }
