@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -178,6 +179,8 @@ func TestImagesInTexts(t *testing.T) {
 			"b.ipynb": strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(page)),
 			"a.yaml": "x: " + strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`, `\u0085`, `\N`, `\u00a0`, `\_`,
 				`\u00`, `\x`).Replace(escaped) + "\n",
+			"b.yaml": folded("x: " + strings.NewReplacer(`\u0085`, `\N`, `\u00a0`, `\_`, `\u00`, `\x`).Replace(escaped)),
+			"c.yaml": folded("x: " + strconv.QuoteToGraphic(letters.String())), "d.js": folded("x = " + escaped),
 			"c.js": "x = " + strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`).Replace(escaped) + ";\n"} {
 			file := filepath.Join(t.TempDir(), name)
 			testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
@@ -185,6 +188,30 @@ func TestImagesInTexts(t *testing.T) {
 			testkit.Same(t, name, Fail, r.Verdict)
 		}
 	}
+}
+
+// folded breaks a string into lines as PyYAML does, never within an escape.
+func folded(text string) string {
+	var out strings.Builder
+	line := 0
+	for len(text) > 0 {
+		n := 1
+		if text[0] == '\\' {
+			n = backslashSize([]byte(text))
+		} else {
+			_, n = utf8.DecodeRuneInString(text)
+		}
+		if line >= 74 && len(text) > 1 {
+			out.WriteString("\\\n  ")
+			if text[0] == ' ' {
+				out.WriteString(`\`)
+			}
+			line = 0
+		}
+		out.WriteString(text[:n])
+		text, line = text[n:], line+n
+	}
+	return out.String() + "\n"
 }
 
 // TestPrintedBytesOfLivePosts: a table of their images as Python prints them is clean, whatever the bytes look like.

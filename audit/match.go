@@ -191,7 +191,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.lines(p, rest)
 	w.parted(p, text, plain)
 	w.spelled(p, text)
-	w.narrow(p, text)
+	w.narrow(p, unfolded(text))
 }
 
 // plainHex gives bytes in hex, of which PostgreSQL prints all behind one mark, the mark that is no escape.
@@ -706,7 +706,7 @@ func (w walker) spelled(p place, text []byte) {
 }
 
 // undoings undo what is done to the text of bytes before it is written: tables of text write a quote twice, and SQL
-// does, pages have entities, and Python breaks a long one into pieces.
+// does, pages have entities, Python breaks a long one into pieces, and YAML into lines.
 var undoings = []func([]byte) []byte{
 	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
 	func(text []byte) []byte {
@@ -720,6 +720,7 @@ var undoings = []func([]byte) []byte{
 	func(text []byte) []byte { return inOnePiece(withoutEntities(text)) },
 	inOneLine,
 	func(text []byte) []byte { return inOneLine(withoutEntities(text)) },
+	unfolded,
 }
 
 func withoutEntities(text []byte) []byte {
@@ -743,6 +744,15 @@ func inOneLine(text []byte) []byte {
 	return betweenLines.ReplaceAll(text, nil)
 }
 
+// unfolded joins the lines of a string that YAML or JavaScript goes on with behind a backslash. YAML does not count the
+// blanks at the beginning of a line, unless they are escaped.
+func unfolded(text []byte) []byte {
+	if !hasOne(text, "\\\n", "\\\r\n") { // nearly always
+		return text
+	}
+	return foldedLine.ReplaceAll(text, []byte("$1"))
+}
+
 func hasOne(text []byte, of ...string) bool {
 	return slices.ContainsFunc(of, func(s string) bool { return bytes.Contains(text, []byte(s)) })
 }
@@ -750,6 +760,7 @@ func hasOne(text []byte, of ...string) bool {
 var (
 	inSQL         = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
 	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
+	foldedLine    = regexp.MustCompile(`\\\r?\n[ \t]*(?:\\( ))?`)
 	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
 	betweenLines = regexp.MustCompile(`(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
 )
