@@ -159,6 +159,7 @@ func TestImagesInTexts(t *testing.T) {
 		for _, b := range body {
 			letters.WriteRune(rune(b))
 		}
+		pieces.WriteString("{'image': " + printedAs([]byte{'a', '\'', 0}) + "\n")
 		for piece := range slices.Chunk(body, 16) {
 			pieces.WriteString(" " + printedAs(piece) + "\n")
 		}

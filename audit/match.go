@@ -738,7 +738,7 @@ func inOnePiece(text []byte) []byte {
 }
 
 func inOneLine(text []byte) []byte {
-	if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`) {
+	if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`, `b"`) {
 		return text
 	}
 	return betweenLines.ReplaceAll(text, nil)
@@ -761,8 +761,9 @@ var (
 	inSQL         = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
 	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
 	foldedLine    = regexp.MustCompile(`\\\r?\n[ \t]*(?:\\( ))?`)
-	// Of a list of lines in JSON, as a notebook has it, each ends as a string does.
-	betweenLines = regexp.MustCompile(`(?:'|\\")\s*\\n"\s*,\s*"\s*b(?:'|\\")`)
+	// Of a list of lines in JSON, as a notebook has it, each ends as a string does. A quote that was an entity has no
+	// backslash.
+	betweenLines = regexp.MustCompile(`(?:'|\\?")\s*\\n"\s*,\s*"\s*b(?:'|\\?")`)
 )
 
 func (w walker) resolved(p place, e escape, text []byte) {

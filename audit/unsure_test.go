@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -129,9 +130,13 @@ func printedBytesOf(m image.Image) string { return printedAs(encodePNG(m)) }
 // printedAs are bytes as Python prints them.
 func printedAs(body []byte) string {
 	var b strings.Builder
+	quote := "'"
+	if bytes.IndexByte(body, '\'') >= 0 && bytes.IndexByte(body, '"') < 0 { // as Python does
+		quote = `"`
+	}
 	for _, c := range body {
 		switch {
-		case c == '\'' || c == '\\':
+		case string(c) == quote || c == '\\':
 			b.WriteString("\\" + string(c))
 		case c < ' ' || c > '~':
 			fmt.Fprintf(&b, "\\x%02x", c)
@@ -139,7 +144,7 @@ func printedAs(body []byte) string {
 			b.WriteByte(c)
 		}
 	}
-	return "b'" + b.String() + "'"
+	return "b" + quote + b.String() + quote
 }
 
 // quotedBytes are these in one cell of a table of text, with a quote among them.
