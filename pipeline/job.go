@@ -112,7 +112,9 @@ type run struct {
 	spent   bool                   // ConfirmRemovals answered for missing files, or a manifest that lost entries
 	loads   bool                   // the job has loaded the manifest
 	later   []workspace.LooseImage // image files without rows that a later job takes back
-	out     state.Summary          // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
+	// laterGone are those of them whose posts turned out to be gone.
+	laterGone []manifest.Key
+	out       state.Summary // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 
 func newRun(c Config) *run {
@@ -149,6 +151,7 @@ func (r *run) do(ctx context.Context, bind, body func(context.Context) error) (s
 	}
 	sum.ReportGone = reported && !r.hasReport()
 	sum.Removed, err = removedOf(ctx, r.Workspace, had, gone)
+	sum.Removed = r.addLaterGone(sum.Removed, gone)
 	return sum, err
 }
 

@@ -249,8 +249,20 @@ func (r *run) removeLater(ctx context.Context, gone func(manifest.Key) bool) err
 		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
 			return err
 		}
+		r.laterGone = append(r.laterGone, l.Key)
 	}
 	return nil
+}
+
+// addLaterGone adds the posts of files that were left to the next run and are removed now to those that the job removed.
+func (r *run) addLaterGone(removed []state.RemovedPost, gone state.GoneSet) []state.RemovedPost {
+	for _, k := range r.laterGone {
+		post, is := gone.Of(k.String())
+		if is && !slices.ContainsFunc(removed, func(p state.RemovedPost) bool { return p.ID == k.ID }) {
+			removed = append(removed, state.RemovedPost{GonePost: post})
+		}
+	}
+	return removed
 }
 
 // eraseLaterPictures removes what stays for the next run and is, byte for byte, the image of a post that was taken down.

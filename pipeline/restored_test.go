@@ -14,6 +14,7 @@ import (
 
 	"rehydrate/internal/testkit"
 	"rehydrate/pipeline/auditlog"
+	"rehydrate/pipeline/state"
 	"rehydrate/pipeline/workspace"
 )
 
@@ -607,6 +608,10 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 		w := ran.copied(t)
 		w.putBack(older, "state.db")
 		w.do(jobs)
+		if strings.HasSuffix(jobs, "recheck") {
+			testkit.Same(t, jobs+": removed", true, slices.ContainsFunc(w.summary.Removed,
+				func(p state.RemovedPost) bool { return p.ID == "p09" }))
+		}
 		testkit.Same(t, jobs+": images for the next run", 3, w.summary.Later+w.purged.Summary.Later, w.err)
 		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
 		w.do("run").ok()
