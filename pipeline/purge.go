@@ -351,6 +351,10 @@ func (r *run) report(ctx context.Context, before stock, gone state.GoneSet, out 
 	if err != nil {
 		return err
 	}
+	out.Erased = r.addLaterGone(out.Erased, gone)
+	for _, k := range r.laterGone { // the edition that state.db has lacks it, and the release may have it
+		out.Unknown = slices.DeleteFunc(out.Unknown, func(id manifest.PostID) bool { return id == k.ID })
+	}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{}) {
 		if err != nil {
 			return err

@@ -604,14 +604,13 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 		w.do(jobs)
 		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
 	}
-	for _, jobs := range []string{"post copyright p09; recheck", "post copyright p09; purge", "post deleted p09; recheck"} {
+	for _, jobs := range []string{"post copyright p09; recheck", "post copyright p09; purge", "post deleted p09; recheck",
+		"purge offline id=p09"} {
 		w := ran.copied(t)
 		w.putBack(older, "state.db")
 		w.do(jobs)
-		if strings.HasSuffix(jobs, "recheck") {
-			testkit.Same(t, jobs+": removed", true, slices.ContainsFunc(w.summary.Removed,
-				func(p state.RemovedPost) bool { return p.ID == "p09" }))
-		}
+		testkit.Same(t, jobs+": removed", true, slices.ContainsFunc(slices.Concat(w.summary.Removed, w.purged.Erased),
+			func(p state.RemovedPost) bool { return p.ID == "p09" }))
 		testkit.Same(t, jobs+": images for the next run", 3, w.summary.Later+w.purged.Summary.Later, w.err)
 		testkit.Same(t, jobs, []bool{false, false, true}, []bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
 		w.do("run").ok()
