@@ -72,8 +72,8 @@ func (p place) spot() spot {
 		return spot{where, "delete the file; or, where DIR is a whole copy of the dataset, register it and have it purged: " +
 			"rehydrate export --adopt DIR --note WHO, then " + doPurge}
 	case table != nil && table.parquet:
-		return spot{where, "delete the file, or write it again without this row (the first is row 1); if other posts are in the " +
-			"row, too, without what is of this post"}
+		return spot{where, "delete the file, or write it again without this row (the first is row 1); if other posts are " +
+			"in the row, too, without what is of this post"}
 	case table != nil && table.json:
 		return spot{where, "delete what is of this post there, and nothing else: other posts can be in the same row"}
 	case table != nil && table.database && table.label:

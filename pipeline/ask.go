@@ -126,9 +126,6 @@ func (s *asker) count(p workspace.Post) {
 // laterPosts are the posts of image files whose entries are not in state.db. Only the next run can take these back, but
 // they go with their posts. When such a post was seen live is not known; that it was, the file tells.
 func (r *run) laterPosts(ctx context.Context) ([]workspace.Post, error) {
-	if len(r.later) == 0 {
-		return nil, nil
-	}
 	known, err := r.Workspace.PostsOfNoEntry(ctx)
 	if err != nil {
 		return nil, err
@@ -144,7 +141,7 @@ func (r *run) laterPosts(ctx context.Context) ([]workspace.Post, error) {
 		}
 	}
 	for _, p := range known {
-		if _, is := posts[p.ID]; is && !p.LiveAt.IsZero() {
+		if _, is := posts[p.ID]; is || p.Withheld {
 			posts[p.ID] = p
 		}
 	}

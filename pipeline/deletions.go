@@ -515,9 +515,6 @@ func (s *asker) erase(ctx context.Context, posts []workspace.Post, images []mani
 		if err := s.Workspace.Erase(ctx, p.ID); err != nil {
 			return fmt.Errorf("erase %s: %w", p.ID, err)
 		}
-		if err := s.removeLater(ctx, func(k manifest.Key) bool { return k.ID == p.ID }); err != nil {
-			return err
-		}
 		delete(s.waiting, p.ID)
 		maps.DeleteFunc(s.images, func(k manifest.Key, _ workspace.Trouble) bool { return k.ID == p.ID })
 		s.liveNow--

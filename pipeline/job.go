@@ -386,7 +386,6 @@ func (r *run) end(ctx context.Context, began time.Time, err error) (state.Summar
 	sum.Before, sum.Stay, sum.GuardSpares, sum.Looks = r.out.Before, r.out.Stay, r.out.GuardSpares, r.out.Looks
 	sum.Copies, sum.Hosts, sum.LeftManifest, sum.FilesGone = r.copies, r.hosts, r.out.LeftManifest, r.out.FilesGone
 	sum.Strays, sum.Left = r.out.Strays, r.out.Left
-	sum.Later = r.out.Later
 	return sum, err
 }
 

@@ -109,7 +109,7 @@ func (r *run) purge(ctx context.Context, q PurgeRequest) (PurgeReport, error) {
 	out.Summary.Back, out.Summary.ReportGone = len(s.back), reported
 	out.Summary.Unverified, out.Summary.Before, out.Summary.Stay = len(s.unanswered), r.out.Before, r.out.Stay
 	out.Summary.FilesGone, out.Summary.Strays, out.Done = r.out.FilesGone, r.out.Strays, err == nil
-	out.Summary.Left, out.Summary.Later = r.out.Left, r.out.Later
+	out.Summary.Left = r.out.Left
 	if out.Asked && errors.Join(failed, err) == nil && !r.stopping() { // else not all were asked about
 		err = r.noteUnanswered(ctx, len(s.unanswered))
 	}

@@ -241,9 +241,9 @@ func (r *run) keepUnknown(loose []workspace.LooseImage) {
 }
 
 // removeLater removes what stays for the next run of entries that are gone since.
-func (r *run) removeLater(ctx context.Context, gone func(manifest.Key) bool) error {
+func (r *run) removeLater(ctx context.Context, gone state.GoneSet) error {
 	for _, l := range r.later {
-		if !gone(l.Key) {
+		if !gone.HasRow(l.Key.String()) {
 			continue
 		}
 		if err := r.Workspace.RemoveFile(ctx, l.Name); err != nil {
@@ -254,7 +254,8 @@ func (r *run) removeLater(ctx context.Context, gone func(manifest.Key) bool) err
 	return nil
 }
 
-// addLaterGone adds the posts of files that were left to the next run and are removed now to those that the job removed.
+// addLaterGone adds the posts of files that were left to the next run and are removed now to those that the job
+// removed.
 func (r *run) addLaterGone(removed []state.RemovedPost, gone state.GoneSet) []state.RemovedPost {
 	for _, k := range r.laterGone {
 		post, is := gone.Of(k.String())
@@ -265,17 +266,17 @@ func (r *run) addLaterGone(removed []state.RemovedPost, gone state.GoneSet) []st
 	return removed
 }
 
-// eraseLaterPictures removes what stays for the next run and is, byte for byte, the image of a post that was taken down.
-// It counts the others whose entries are not in state.db.
+// eraseLaterPictures removes what stays for the next run and is, byte for byte, the image of a post that was taken
+// down. It notes how many others there are whose entries are not in state.db.
 func (r *run) eraseLaterPictures(ctx context.Context) error {
 	if len(r.later) == 0 {
-		return nil
+		return state.ClearNote[state.LaterNote](ctx, r.Workspace)
 	}
 	removed, err := r.removedPictures(ctx)
 	if err != nil {
 		return err
 	}
-	r.out.Later = 0
+	waiting := state.LaterNote(0)
 	for _, l := range r.later {
 		rec, err := r.stored(ctx, l.Key)
 		if err != nil {
@@ -289,13 +290,13 @@ func (r *run) eraseLaterPictures(ctx context.Context) error {
 			removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil {
 			err = r.Workspace.RemoveFile(ctx, l.Name)
 		} else if err == nil && rec.Key != l.Key {
-			r.out.Later++
+			waiting++
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return state.WriteNote(ctx, r.Workspace, waiting)
 }
 
 // findUnknown finds images of which neither a row nor the file is there, as where state.db was lost or is an older one

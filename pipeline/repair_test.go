@@ -321,8 +321,8 @@ func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
 		{"post absent g; recheck", "p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
 		{"post deleted p08; recheck", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p09"},
 		{"post absent p09; purge", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08"},
-		{"post deleted p01; post deleted p08; post deleted p09; recheck; post live p01; post live p08; recheck; post live p09; recheck",
-			"g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"}, // too many at once
+		{"post deleted p01; post deleted p08; post deleted p09; recheck; post live p01; post live p08; recheck; " +
+			"post live p09; recheck", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"}, // too many at once
 		{"post deleted p01; post deleted p08; post deleted p09; recheck; post live p08; recheck confirm",
 			"g g/1 p00 p02 p03 p04 p05 p06 p07 p08"},
 		{"without p08 p11; recheck; run", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p09"},

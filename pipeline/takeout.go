@@ -68,7 +68,7 @@ func (r *run) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.removeLater(ctx, func(k manifest.Key) bool { return erased.HasRow(k.String()) }); err != nil {
+	if err := r.removeLater(ctx, erased); err != nil {
 		return err
 	}
 	if err := cluster.Drop(ctx, r.Workspace, erased.HasRow); err != nil {

@@ -80,18 +80,30 @@ func (g GoneSet) add(more GoneSet) {
 
 func newGoneSet() GoneSet { return GoneSet{map[manifest.PostID]GonePost{}, map[string]GonePost{}} }
 
-// findGone returns what is gone of the manifest: what is settled, and what waits for a confirmation.
+// findGone returns what is gone by what is on record of posts: what is settled, and what waits for a confirmation.
 func findGone(ctx context.Context, ws *workspace.Workspace) (settled, withheld GoneSet, err error) {
 	settled, withheld = newGoneSet(), newGoneSet()
-	for p, err := range ws.PostsNotLive(ctx) {
+	take := func(p workspace.Post) {
 		switch {
-		case err != nil:
-			return settled, withheld, err
 		case p.State.Gone() && p.Withheld:
 			withheld.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		case p.State.Gone():
 			settled.Posts[p.ID] = GonePost{p.ID, p.State, p.Reason}
 		}
+	}
+	for p, err := range ws.PostsNotLive(ctx) {
+		if err != nil {
+			return settled, withheld, err
+		}
+		take(p)
+	}
+	// Of entries that an older state.db does not have, files, rows and copies can be here.
+	later, err := ws.PostsOfNoEntry(ctx)
+	if err != nil {
+		return settled, withheld, err
+	}
+	for _, p := range later {
+		take(p)
 	}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, Troubles: policy.ImageRemovals()}) {
 		if err != nil {
