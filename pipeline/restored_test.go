@@ -607,9 +607,9 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 	w := ran.copied(t)
 	w.putBack(older, "state.db")
 	w.do("post deleted p01; post deleted p08; post deleted p09; recheck")
-	testkit.Same(t, "held back", []int{3, 4}, []int{w.summary.Withheld, int(w.summary.Later)}, w.err)
+	testkit.Same(t, "held back", []int{3, 4}, []int{w.summary.Withheld, w.summary.Later}, w.err)
 	w.do("post live p08; recheck confirm")
-	testkit.Same(t, "confirmed", []int{0, 3}, []int{w.summary.Withheld, int(w.summary.Later)}, w.err)
+	testkit.Same(t, "confirmed", []int{0, 3}, []int{w.summary.Withheld, w.summary.Later}, w.err)
 	for _, jobs := range []string{"post copyright p09; recheck", "post copyright p09; purge", "post deleted p09; recheck",
 		"purge offline id=p09", "post absent p09; recheck"} {
 		w := ran.copied(t)
@@ -617,7 +617,7 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 		w.do(jobs)
 		testkit.Same(t, jobs+": removed", true, slices.ContainsFunc(slices.Concat(w.summary.Removed, w.purged.Erased),
 			func(p state.RemovedPost) bool { return p.ID == "p09" }))
-		testkit.Same(t, jobs+": images for the next run", 3, int(w.summary.Later+w.purged.Summary.Later), w.err)
+		testkit.Same(t, jobs+": images for the next run", 3, w.summary.Later+w.purged.Summary.Later, w.err)
 		rows, away := "p00 p01 p03 p04 p05 p06 p07 p08 p10 p11", strings.Contains(jobs, "absent")
 		if away { // it is not taken down: others may show its picture
 			rows = "p00 p01 p02 p03 p04 p05 p06 p07 p08 p10 p11"
@@ -626,6 +626,6 @@ func TestLaterImagesGoWithTheirPicture(t *testing.T) {
 			[]bool{w.hasFile("p02"), w.hasFile("p09"), w.hasFile("p10")}, w.err)
 		w.do("run").ok()
 		testkit.Same(t, jobs+": rows", rows, namesOf(w.checkSound().rows))
-		testkit.Same(t, jobs+": then images for the next run", 0, int(w.summary.Later))
+		testkit.Same(t, jobs+": then images for the next run", 0, w.summary.Later)
 	}
 }

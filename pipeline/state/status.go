@@ -55,9 +55,9 @@ type Summary struct {
 	// Strays are files in the dataset's folder that no run wrote and that have a row which must go, each with that
 	// row. They are somebody's own, and stay.
 	Strays           []string         `json:"strays_with_rows,omitempty"`
-	Stay             []Count          `json:"not_taken_out,omitempty"` // rows that stay because too many would leave for anything but a removal
-	Left             []Count          `json:"taken_out,omitempty"`     // rows that left for anything but a removal
-	Later            LaterNote        `json:"images_for_next_run,omitempty"`
+	Stay             []Count          `json:"not_taken_out,omitempty"`       // rows that stay because too many would leave for anything but a removal
+	Left             []Count          `json:"taken_out,omitempty"`           // rows that left for anything but a removal
+	Later            int              `json:"images_for_next_run,omitempty"` // as LaterNote says
 	Hosts            []HostTrouble    `json:"hosts_in_trouble,omitempty"`
 	Masked           Masked           `json:"masked"`
 	MassRemoval      bool             `json:"mass_removal"`         // some are withheld until they are confirmed
@@ -225,10 +225,11 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 			s.withhold(p.GoneAt, now, p.Unconfirmed)
 		}
 	}
-	s.Later, err = ReadNote[LaterNote](ctx, ws)
+	waiting, err := ReadNote[LaterNote](ctx, ws)
 	if err != nil {
 		return Summary{}, err
 	}
+	s.Later = int(waiting)
 	s.Withheld, s.WithheldImages = len(withheld)+len(lost), len(lost)
 	s.WithheldWent, err = wereHere(ctx, ws, went)
 	if err != nil {
