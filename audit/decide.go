@@ -36,6 +36,7 @@ const (
 	doPurge   = "rehydrate purge RELEASE"
 	doRun     = "rehydrate run RELEASE"
 	doFetch   = "delete the file, then " + doRun // no run reads a stored image that has its length
+	doLoose   = doRun + ": it takes the file back if the log says that it was fetched, and removes it if not"
 	doExplain = "ask the holder of the workspace to explain it"
 	doAway    = "delete it; if you must keep it, name its new place in the next audit"
 	doClose   = "rehydrate export --destroyed PATH --note WHO" // PATH is where the copy is

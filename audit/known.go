@@ -18,6 +18,7 @@ import (
 	"rehydrate/internal/printable"
 	"rehydrate/manifest"
 	"rehydrate/pipeline/dataset"
+	"rehydrate/pipeline/state"
 )
 
 // A digest is the first half of a SHA-256: no two contents share one by chance. Zero stands for none.
@@ -467,7 +468,10 @@ func (a *audit) decideImage(s *sighting) {
 // decideStored judges an image of the workspace that is not one of a removed post. It has a record, or is a stray: its
 // origin is never merely unknown. like is the removed entry whose image it looks like, or nil.
 func (a *audit) decideStored(s *sighting, rec, like *known) {
-	where, live := s.String(), a.gone.owner(s.digests[0], false)
+	where, live, do := s.String(), a.gone.owner(s.digests[0], false), doAway
+	if strings.HasPrefix(s.src.name, state.ImagesDir+"/") { // it can be one that an older state.db does not know
+		do = doLoose
+	}
 	switch {
 	case a.inMaking(s.src) || rec != nil && rec.image == s.digests[0]:
 	case rec != nil && live != nil && live != rec:
@@ -476,12 +480,12 @@ func (a *audit) decideStored(s *sighting, rec, like *known) {
 		a.stray(rec.name, where, doFetch,
 			"it is not the image that was stored there: cannot tell which post it belongs to")
 	case live != nil:
-		a.stray("", where, doAway, "a copy of the image of "+live.name+" that no record accounts for")
+		a.stray("", where, do, "a copy of the image of "+live.name+" that no record accounts for")
 	case like != nil:
-		a.stray(like.name, where, doAway, fmt.Sprintf("an image in the workspace that no record accounts for, "+
+		a.stray(like.name, where, do, fmt.Sprintf("an image in the workspace that no record accounts for, "+
 			"and it looks like that of %s, which was removed", like.name))
 	default:
-		a.stray("", where, doAway, "an image in the workspace that no record accounts for")
+		a.stray("", where, do, "an image in the workspace that no record accounts for")
 	}
 }
 

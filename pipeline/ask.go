@@ -126,10 +126,6 @@ func (s *asker) count(p workspace.Post) {
 // laterPosts are the posts of image files whose entries are not in state.db. Only the next run can take these back, but
 // they go with their posts. When such a post was seen live is not known; that it was, the file tells.
 func (r *run) laterPosts(ctx context.Context) ([]workspace.Post, error) {
-	known, err := r.Workspace.PostsOfNoEntry(ctx)
-	if err != nil {
-		return nil, err
-	}
 	posts := map[manifest.PostID]workspace.Post{}
 	for _, l := range r.later {
 		rec, err := r.stored(ctx, l.Key)
@@ -139,6 +135,10 @@ func (r *run) laterPosts(ctx context.Context) ([]workspace.Post, error) {
 		if rec.Key != l.Key && !r.stones.Has(l.ID) {
 			posts[l.ID] = workspace.Post{ID: l.ID, LiveAt: fetchedOnce("").Time}
 		}
+	}
+	known, err := r.Workspace.PostsOfNoEntry(ctx, slices.Collect(maps.Keys(posts))...)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range known {
 		if _, is := posts[p.ID]; is || p.Withheld {

@@ -184,7 +184,11 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var posts, never []workspace.Post
+	posts, err := r.heardLater(ctx)
+	if err != nil {
+		return err
+	}
+	var never []workspace.Post
 	for p, err := range r.Workspace.Posts(ctx) {
 		if err != nil {
 			return err
@@ -197,8 +201,8 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 			}
 			continue
 		}
+		p = asHeard(p, h)
 		p.Withheld = !r.stones.Has(p.ID) && !p.LiveAt.IsZero()
-		p.State, p.Reason, p.CheckedAt, p.AbsentAt, p.Subreddit = h.State, h.Reason, h.At, time.Time{}, ""
 		posts = append(posts, p)
 		if !p.Withheld {
 			never = append(never, p)
@@ -208,6 +212,25 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 		return err
 	}
 	return r.Workspace.SetPosts(ctx, posts)
+}
+
+// asHeard is a post by what an audit heard of it, which is gone.
+func asHeard(p workspace.Post, h auditlog.HeardPost) workspace.Post {
+	p.State, p.Reason, p.CheckedAt, p.AbsentAt, p.Subreddit = h.State, h.Reason, h.At, time.Time{}, ""
+	return p
+}
+
+// heardLater returns, withheld, the posts of laterPosts that an audit heard are gone.
+func (r *run) heardLater(ctx context.Context) (posts []workspace.Post, err error) {
+	later, err := r.laterPosts(ctx)
+	for _, p := range later {
+		if h, gone := r.heard.Of(p); gone {
+			p = asHeard(p, h)
+			p.Withheld = true
+			posts = append(posts, p)
+		}
+	}
+	return posts, err
 }
 
 // takeHeardImages is takeHeard for images of posts that stay. It returns the posts that lost one.

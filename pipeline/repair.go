@@ -177,6 +177,9 @@ func (r *run) findLoose(ctx context.Context, a *workspace.Astray) (looseImages, 
 		}
 		has := rec.Key == l.Key
 		gone := r.stones.Has(l.ID) || rec.Post.State.Gone() && !rec.Post.Withheld
+		if gone && !has && !r.loads { // the sweep removes it
+			r.laterGone = append(r.laterGone, l.Key)
+		}
 		if !gone && (has && (rec.Image == nil || all.missing[l.Key]) || !has && !r.loads) {
 			all.loaded[l.Key] = has
 			all.removed[l.Key] = rec.Trouble != nil && slices.Contains(policy.ImageRemovals(), rec.Trouble.Reason)
@@ -289,6 +292,7 @@ func (r *run) eraseLaterPictures(ctx context.Context) error {
 		if err == nil &&
 			removed.Refuses(r.Policy, l.ID, workspace.Image{SHA256: f.SHA256, OriginalSHA256: f.SHA256}) != nil {
 			err = r.Workspace.RemoveFile(ctx, l.Name)
+			r.dropped = append(r.dropped, l.Key)
 		} else if err == nil && rec.Key != l.Key {
 			waiting++
 		}

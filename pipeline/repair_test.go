@@ -326,12 +326,24 @@ func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
 		{"post deleted p01; post deleted p08; post deleted p09; recheck; post live p08; recheck confirm",
 			"g g/1 p00 p02 p03 p04 p05 p06 p07 p08"},
 		{"without p08 p11; recheck; run", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p09"},
+		{"recheck; audit p09; purge offline", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08"},
+		{"audit p09; put back; purge offline", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08"},
+		{"audit p09; audit live:p09; put back; purge offline", "g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"put back; recheck; audit p09; post live p09; recheck; purge offline",
+			"g g/1 p00 p01 p02 p03 p04 p05 p06 p07 p08 p09"},
+		{"audit p01 p08 p09; put back; purge offline; purge offline confirm", "g g/1 p00 p02 p03 p04 p05 p06 p07"},
 	} {
 		t.Run(c.jobs, func(t *testing.T) {
 			t.Parallel()
-			w := ran.copied(t)
+			w := ran.copied(t).do("serve 404 p08 p09 p10 g/1")
+			before, jobs, later := strings.Cut(c.jobs, "put back; ")
+			if later {
+				w.do(strings.TrimSuffix(before, "; ")).ok()
+			} else {
+				jobs = before
+			}
 			w.putBack(older, "state.db")
-			w.do("serve 404 p08 p09 p10 g/1; " + c.jobs).ok()
+			w.do(jobs).ok()
 			testkit.Same(t, "images", len(strings.Fields(c.rows)), len(w.imagesOf()))
 			w.do("run").ok()
 			testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))

@@ -239,10 +239,24 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	if err != nil || len(note) == 0 {
 		return heard, err
 	}
-	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(note))}) {
+	ids := slices.Collect(maps.Keys(note))
+	// Of entries that an older state.db does not have, files, rows and copies can be here.
+	noEntry := map[manifest.PostID]workspace.Post{}
+	for _, id := range ids {
+		noEntry[id] = workspace.Post{ID: id}
+	}
+	onRecord, err := ws.PostsOfNoEntry(ctx, ids...)
+	if err != nil {
+		return heard, err
+	}
+	for _, p := range onRecord {
+		noEntry[p.ID] = p
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: ids}) {
 		if err != nil {
 			return heard, err
 		}
+		delete(noEntry, rec.ID)
 		rec, gone := note.Applied(rec)
 		switch {
 		case !gone:
@@ -250,6 +264,11 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 			heard.Posts[rec.ID] = GonePost{rec.ID, rec.Post.State, rec.Post.Reason}
 		default:
 			heard.Entries[rec.Key.String()] = GonePost{rec.ID, manifest.StateRemoved, rec.Trouble.Reason}
+		}
+	}
+	for id, p := range noEntry {
+		if h, gone := note.Of(p); gone {
+			heard.Posts[id] = GonePost{id, h.State, h.Reason}
 		}
 	}
 	return heard, nil

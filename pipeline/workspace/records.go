@@ -203,13 +203,14 @@ func (w *Workspace) PostsNotLive(ctx context.Context) iter.Seq2[Post, error] {
 	return pages(ctx, w, "read posts", postsSQL+" AND p.state <> 'live'", nil, scanPost)
 }
 
-// PostsOfNoEntry returns the posts on record that the manifest has no entry of and that are not simply live, in order of
-// their ids.
-func (w *Workspace) PostsOfNoEntry(ctx context.Context) (posts []Post, err error) {
+// PostsOfNoEntry returns the posts on record that the manifest has no entry of and that are not simply live or are among
+// these, in order of their ids.
+func (w *Workspace) PostsOfNoEntry(ctx context.Context, these ...manifest.PostID) (posts []Post, err error) {
 	defer wrap(&err, "read posts")
 	return list(ctx, w.db, func(p *Post) []any { return append([]any{&p.ID}, p.targets()...) },
-		"SELECT p.id, "+postNames+" FROM post p WHERE (p.state <> 'live' OR p.absent_at > 0) "+
-			"AND p.id NOT IN (SELECT id FROM entry) ORDER BY p.id")
+		"SELECT p.id, "+postNames+" FROM post p WHERE (p.state <> 'live' OR p.absent_at > 0 "+
+			"OR p.id IN (SELECT value FROM json_each(?))) AND p.id NOT IN (SELECT id FROM entry) ORDER BY p.id",
+		jsonColumn{these})
 }
 
 const postsSQL = `
