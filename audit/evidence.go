@@ -252,10 +252,19 @@ func (a *audit) readWorkspace(ctx context.Context) (err error) {
 	if b.ReleaseDigest != a.Release.Digest {
 		a.note("the workspace was last run with another edition of the release: %s", b.ReleaseDigest)
 	}
+	noEntry := maps.Clone(a.posts) // of a later edition, which an older state.db does not have
 	for p, err := range ws.Posts(ctx) {
 		if err != nil {
 			return err
 		}
+		a.readPost(p)
+		delete(noEntry, p.ID)
+	}
+	others, err := ws.PostsOfNoEntry(ctx, slices.Collect(maps.Keys(noEntry))...)
+	if err != nil {
+		return err
+	}
+	for _, p := range others {
 		a.readPost(p)
 	}
 	stones, err := ws.Tombstones(ctx)
