@@ -43,17 +43,26 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 		return e, err
 	}
 	e.Release = b.Release
+	known := map[manifest.Key]bool{}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return e, err
 		}
 		if rec.Image != nil {
-			e.Images++
+			known[rec.Key] = true
 		}
 		if rec.Reading != nil {
 			e.Texts++
 		}
 	}
+	a, err := ws.Astray(ctx)
+	if err != nil {
+		return e, err
+	}
+	for _, l := range a.Loose { // an older state.db does not know them
+		known[l.Key] = true
+	}
+	e.Images = len(known)
 	for _, folder := range []string{state.DatasetDir, state.ShardsDir} {
 		names, err := ws.Files(ctx, folder)
 		if err != nil {

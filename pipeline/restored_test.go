@@ -593,6 +593,28 @@ func TestAwayByAnOlderState(t *testing.T) {
 	}
 }
 
+// TestKilledTakeOverIsNoGoodEnd: a job that is killed while it takes over what an older state.db lacks leaves a status
+// that says so, whatever it had done by then.
+func TestKilledTakeOverIsNoGoodEnd(t *testing.T) {
+	older := newWorld(t, numbered(8)...).do("manifest 5; run").ok()
+	ran := older.copied(t).do("manifest 8; run").ok()
+	for step := 1; ; step++ {
+		w := ran.copied(t)
+		w.putBack(older, "state.db")
+		w.do(fmt.Sprintf("recheck die=%d", step))
+		if w.err == nil {
+			testkit.Same(t, "steps", true, step > 10)
+			break
+		}
+		w.read(func(ctx context.Context, ws *workspace.Workspace) {
+			s, err := state.Status(ctx, ws, w.now)
+			testkit.OK(t, err)
+			testkit.Same(t, fmt.Sprint("killed at step ", step), true, s.Behind || s.Later == 3)
+		})
+		testkit.Same(t, "images", 8, len(w.imagesOf()))
+	}
+}
+
 // TestLaterImagesGoWithTheirPicture: files of entries that an older state.db does not have stay until the next run, but
 // for those that are the image of a post which is taken down meanwhile.
 func TestLaterImagesGoWithTheirPicture(t *testing.T) {

@@ -215,6 +215,8 @@ func (c *command) adoptCopy(ctx context.Context, path, note string) error {
 		case errors.Is(err, copies.ErrNoEntry):
 			return &problem{err: err, code: exitUsage, hint: "if the workspace came from a backup, rehydrate run first; " +
 				"if it is a copy of another one, register it there with -w; else delete it, and export a new one"}
+		case errors.Is(err, copies.ErrWaits):
+			return &problem{err: err, code: exitUsage, hint: "rehydrate run first: it takes these images back"}
 		case errors.Is(err, copies.ErrNotCopy), errors.Is(err, copies.ErrForeign):
 			return &problem{err: err, code: exitUsage,
 				hint: "name the folder of a copy that a command of rehydrate made, with nothing else in it"}

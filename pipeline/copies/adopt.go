@@ -19,12 +19,23 @@ import (
 	"rehydrate/pipeline/workspace"
 )
 
+// ErrWaits means that a copy may have rows which state.db does not know: the next purge would take them out.
+var ErrWaits = errors.New("state.db does not know images of the workspace, whose rows the next purge would take out of " +
+	"the copy")
+
 // Adopt puts a folder on record as a copy, as it lies there now: one that the workspace forgot when a backup was put
 // back, or whose files another state of the workspace wrote. Every row in it is one of the release's entries, or was in
 // an earlier edition, and every file is named as one of a copy of some format. What has to go is taken out by the next
-// Purge. The errors are ErrNotCopy, of which ErrNoEntry is one, and ErrForeign.
+// Purge. The errors are ErrNotCopy, of which ErrNoEntry is one, ErrForeign and ErrWaits.
 func Adopt(ctx context.Context, ws *workspace.Workspace, name, note string, now time.Time) (state.CopyReport, error) {
 	name, err := copyPath(name)
+	if err != nil {
+		return state.CopyReport{}, err
+	}
+	later, err := state.ReadNote[state.LaterNote](ctx, ws)
+	if err == nil && later != 0 {
+		err = ErrWaits
+	}
 	if err != nil {
 		return state.CopyReport{}, err
 	}

@@ -77,7 +77,8 @@ type UnjudgedNote bool
 // the names of the rows.
 type LooseNote map[string]string
 
-// A LaterNote is how many image files the last job left to the next run because state.db does not have their entries.
+// A LaterNote is how many image files the last job left to the next run because state.db does not have their entries;
+// below zero where no job has counted them since state.db or the log came from a backup.
 type LaterNote int
 
 // A MassRemovalNote is the policy's share of the live posts above which the last ones were withheld.
@@ -137,7 +138,7 @@ func (HeardNote) key() string       { return workspace.HeardKey }
 func (HostsNote) key() string       { return "sick_hosts" }
 func (UnjudgedNote) key() string    { return "unjudged_hosts" }
 func (LooseNote) key() string       { return "loose_images" }
-func (LaterNote) key() string       { return "images_for_next_run" }
+func (LaterNote) key() string       { return workspace.LaterKey }
 func (MergedNote) key() string      { return "merged" }
 func (MassRemovalNote) key() string { return "mass_removal_share" }
 func (LastRun) key() string         { return "last_run" }

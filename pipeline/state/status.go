@@ -229,7 +229,7 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	s.Later = int(waiting)
+	s.Later = max(0, int(waiting))
 	s.Withheld, s.WithheldImages = len(withheld)+len(lost), len(lost)
 	s.WithheldWent, err = wereHere(ctx, ws, went)
 	if err != nil {
@@ -240,8 +240,8 @@ func Status(ctx context.Context, ws *workspace.Workspace, now time.Time) (Summar
 		return Summary{}, err
 	}
 	err = ws.CheckCurrent(ctx)
-	s.Behind = errors.Is(err, workspace.ErrBehind)
-	if err != nil && !s.Behind {
+	s.Behind = errors.Is(err, workspace.ErrBehind) || waiting < 0
+	if err != nil && !errors.Is(err, workspace.ErrBehind) {
 		return Summary{}, err
 	}
 	_, s.Posts, err = ws.Counts(ctx)

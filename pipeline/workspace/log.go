@@ -485,6 +485,7 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 		w.since = nil
 		if r.what != auditlog.RestoredCheckpoint && r.what != auditlog.RestoredKey {
 			t.setMeta(ctx, metaUnsure, "1")
+			t.setMeta(ctx, LaterKey, "-1")
 		}
 		if r.copies != nil {
 			t.setMeta(ctx, metaNoCopy, jsonColumn{r.copies})

@@ -46,6 +46,10 @@ const (
 // HeardKey is the key of meta under which an auditlog.Heard lies. Package state writes it, too.
 const HeardKey = "audit_heard"
 
+// LaterKey has the number of images whose entries state.db does not have, below zero where no job has counted them since
+// state.db or the log came from a backup.
+const LaterKey = "images_for_next_run"
+
 // SuspectsKey is the key of the note with the pictures that may be stand-ins, which is auditlog.Suspects.
 const SuspectsKey = "stand_ins"
 
