@@ -42,12 +42,17 @@ const (
 // bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary, blank, held, foreign := false, true, []byte(nil), int64(0)
+	image := -1 // where the last image begins, in what is held, that a text spells out
 	for at := int64(0); at < all.Size(); at += searchBlock {
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
+		seen := max(0, len(held)-spelledLeast)
 		held = append(held, block...)
+		if begun := beginnings(held[seen:], 0); len(begun) > 0 {
+			image = seen + begun[len(begun)-1]
+		}
 		blank = blank && len(bytes.TrimLeft(block, "\x00")) == 0
 		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
@@ -64,6 +69,12 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		if int64(open) > p.atOnce(2*maxImage) {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
+		// So does an image that is spelled out.
+		if n := len(held) - image; image >= 0 && !last && !binary && int64(n) <= p.atOnce(2*maxImage) && goesOn(held) {
+			open = max(open, n)
+		} else {
+			image = -1
+		}
 		// Blocks overlap, so that what lies across two of them is seen whole once.
 		w.search(p, held[:len(held)-open], at == 0, last)
 		if binary {
@@ -73,7 +84,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		if last {
 			break
 		}
-		held = bytes.Clone(held[len(held)-min(len(held), max(searchOverlap, open)):])
+		done := max(0, len(held)-open-searchOverlap)
+		held, image = bytes.Clone(held[done:]), max(-1, image-done)
 	}
 	// A rule of dashes decodes as base64, too, and what comes out is in no encoding.
 	if !binary && foreign > all.Size()/3 && !p.label && !strings.HasSuffix(p.part, encodedPart) {
@@ -191,7 +203,6 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.lines(p, rest)
 	w.parted(p, text, plain)
 	w.spelled(p, text)
-	w.narrow(p, unfolded(text))
 }
 
 // plainHex gives bytes in hex, of which PostgreSQL prints all behind one mark, the mark that is no escape.
@@ -243,12 +254,17 @@ func backslashSize(b []byte) int {
 		return 6
 	case b[1] == 'x' && digits(4, &isHex):
 		return 4
+	case b[1] == 'u' && bracedEscape.Match(b):
+		return bytes.IndexByte(b, '}') + 1
 	case isOctal[b[1]] && digits(4, &isOctal):
 		return 4
 	}
 	_, size := utf8.DecodeRune(b[1:])
 	return 1 + size
 }
+
+// bracedEscape is how JavaScript and Rust write a character by its number.
+var bracedEscape = regexp.MustCompile(`^\\u\{[0-9A-Fa-f]{1,6}\}`)
 
 func entitySize(b []byte) int {
 	at := 1
@@ -393,6 +409,10 @@ func resolve(escape []byte) []byte {
 		return raw // nothing for a soft break
 	case '&':
 		return []byte(html.UnescapeString(s))
+	}
+	if strings.HasPrefix(s, `\u{`) {
+		n, _ := strconv.ParseUint(s[3:len(s)-1], 16, 32) // of so few digits
+		return []byte(string(rune(n)))
 	}
 	c, wide, _, err := strconv.UnquoteChar(s, 0)
 	switch {
@@ -687,153 +707,6 @@ func listsDigests(run []byte) bool {
 	return more && err == nil && slices.Contains([]int{40, 56, 64, 96, 128}, len(line))
 }
 
-// spelled looks at images whose bytes a text spells out with escapes.
-func (w walker) spelled(p place, text []byte) {
-	p = p.in("spelled bytes")
-	asItStands := p // where the quotes of an image are doubled, this makes another one of it, which is in no row
-	asItStands.text = p.text && !bytes.Contains(text, []byte(`""`))
-	for _, e := range escapes[:2] {
-		if bytes.Count(text, []byte{e.mark}) < fewEscapes || hasNoText(text) {
-			continue
-		}
-		w.resolved(asItStands, e, text)
-		for _, wrote := range undoings {
-			if plain := wrote(text); !bytes.Equal(plain, text) {
-				w.resolved(p, e, plain)
-			}
-		}
-	}
-}
-
-// undoings undo what is done to the text of bytes before it is written: tables of text write a quote twice, and SQL
-// does, pages have entities, Python breaks a long one into pieces, and YAML into lines.
-var undoings = []func([]byte) []byte{
-	func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
-	func(text []byte) []byte {
-		if !bytes.Contains(text, []byte("''")) || !inSQL.Match(text) { // two quotes are two bytes of an image
-			return text
-		}
-		return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
-	},
-	withoutEntities,
-	inOnePiece,
-	func(text []byte) []byte { return inOnePiece(withoutEntities(text)) },
-	inOneLine,
-	func(text []byte) []byte { return inOneLine(withoutEntities(text)) },
-	unfolded,
-}
-
-func withoutEntities(text []byte) []byte {
-	if bytes.IndexByte(text, '&') < 0 {
-		return text
-	}
-	return []byte(html.UnescapeString(string(text)))
-}
-
-func inOnePiece(text []byte) []byte {
-	if !hasOne(text, " b'", "\nb'", "\tb'", ` b"`, "\nb\"", "\tb\"") { // nearly always
-		return text
-	}
-	return betweenPieces.ReplaceAll(text, nil)
-}
-
-func inOneLine(text []byte) []byte {
-	if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`, `b"`) {
-		return text
-	}
-	return betweenLines.ReplaceAll(text, nil)
-}
-
-// unfolded joins the lines of a string that YAML or JavaScript goes on with behind a backslash. YAML does not count the
-// blanks at the beginning of a line, unless they are escaped.
-func unfolded(text []byte) []byte {
-	if !hasOne(text, "\\\n", "\\\r\n") { // nearly always
-		return text
-	}
-	return foldedLine.ReplaceAll(text, []byte("$1"))
-}
-
-func hasOne(text []byte, of ...string) bool {
-	return slices.ContainsFunc(of, func(s string) bool { return bytes.Contains(text, []byte(s)) })
-}
-
-var (
-	inSQL         = regexp.MustCompile(`'b''|'b"|[\s,(=]E'\\|_binary '`)
-	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
-	foldedLine    = regexp.MustCompile(`\\\r?\n[ \t]*(?:\\( ))?`)
-	// Of a list of lines in JSON, as a notebook has it, each ends as a string does. A quote that was an entity has no
-	// backslash.
-	betweenLines = regexp.MustCompile(`(?:'|\\?")\s*\\n"\s*,\s*"\s*b(?:'|\\?")`)
-)
-
-func (w walker) resolved(p place, e escape, text []byte) {
-	plain := e.replace(text, resolveByte)
-	w.carve(p, plain)
-	// PostgreSQL and JSON write escapes in escapes, and in literals quotes twice.
-	if isEscapedTwice(text) {
-		w.carve(p, e.replace(plain, resolveByte))
-		w.carve(p, e.replace(bytes.ReplaceAll(plain, []byte("''"), []byte("'")), resolveByte))
-	}
-}
-
-// isEscapedTwice reports whether a text has bytes behind escaped backslashes: in an image any byte is behind one.
-func isEscapedTwice(text []byte) bool {
-	n := 0
-	for at := bytes.IndexByte(text, '\\'); at >= 0 && at+1 < len(text) && n < fewEscapes; {
-		rest := text[at+1:]
-		if rest[0] == '\\' && backslashSize(rest) == 4 {
-			n++
-		}
-		next := bytes.IndexByte(rest[1:], '\\')
-		if next < 0 {
-			break
-		}
-		at += 2 + next
-	}
-	return n == fewEscapes
-}
-
-// fewEscapes is how many the text of an image has at least.
-const fewEscapes = 16
-
-// narrow looks at images of which a text has a character for each byte, as JavaScript and Latin-1 have it.
-func (w walker) narrow(p place, text []byte) {
-	letters := 0 // from 128 on
-	for at := 0; at+1 < len(text) && letters < fewEscapes; at++ {
-		switch text[at] {
-		case 0xc2, 0xc3:
-			letters++
-		case '\\':
-			if bytes.HasPrefix(text[at+1:], []byte("u00")) && len(text) > at+4 && text[at+4] > '7' {
-				letters++
-			}
-		}
-	}
-	if letters < fewEscapes { // nearly always
-		return
-	}
-	p = p.in("bytes as letters")
-	var out []byte
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if n := backslashSize(text[at:]); text[at] == '\\' && n > 0 {
-			size = n
-			raw := resolveByte(text[at : at+n])
-			r, _ = utf8.DecodeRune(raw)
-			if len(raw) == 1 {
-				r = rune(raw[0])
-			}
-		}
-		if r > 0xff {
-			out = append(out, text[at:at+size]...)
-		} else {
-			out = append(out, byte(r))
-		}
-		at += size
-	}
-	w.carve(p, out)
-}
-
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
 	for end = at; ; {
@@ -845,11 +718,18 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 		if next == end && packedImage.Match(run) {
 			next = end + len(listBreak.Find(between))
 		}
-		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] {
+		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] ||
+			!isPart(run, text[next:endOf(text, next, &isPacked)]) {
 			return run, end
 		}
 		end = next
 	}
+}
+
+// isPart reports whether a line goes on with what is encoded in the lines before: hex does so only in hex. Else it is
+// the name of what comes next.
+func isPart(run, line []byte) bool {
+	return endOf(run, 0, &isHex) < len(run) || endOf(line, 0, &isHex) == len(line)
 }
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
@@ -866,10 +746,11 @@ func unpackText(run []byte) []byte {
 	return raw
 }
 
-// carve looks at images and at what zlib packed, as in PDF, anywhere in bytes of an unknown kind.
-func (w walker) carve(p place, block []byte) {
+// carve looks at images and at what zlib packed, as in PDF, anywhere in bytes of an unknown kind. It returns how often
+// it found each image.
+func (w walker) carve(p place, block []byte) map[digest]int {
 	w.depth++
-	images := 0 // where the last one ends
+	images, found := 0, map[digest]int{} // where the last one ends
 	// The image formats that a run stores: only they can be images of erased posts as they were published.
 	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF} {
 		w.each(p, block, magic, func(at int) {
@@ -880,6 +761,7 @@ func (w walker) carve(p place, block []byte) {
 			if err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
 				w.record(s)
 				images = max(images, at+len(stripped))
+				found[s.digests[1]]++
 			}
 		})
 	}
@@ -890,6 +772,7 @@ func (w walker) carve(p place, block []byte) {
 			}
 		})
 	}
+	return found
 }
 
 // each hands on where some bytes begin in a block.

@@ -1,0 +1,372 @@
+package audit
+
+import (
+	"bytes"
+	"hash/maphash"
+	"html"
+	"iter"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"rehydrate/internal/picture"
+)
+
+// Texts spell images out in more ways than can be told: each program that writes a text into another one quotes,
+// escapes or breaks it once more. What is done to them usually is undone, in any order. Where an image begins and none
+// can be read, the audit says so: a text that it cannot read is no text without an image.
+
+const (
+	fewEscapes   = 16   // escapes: the text of an image has at least these
+	spelledLeast = 2000 // bytes: the text of an image is longer than these
+	spelledMarks = 250  // of these bytes: less than any image has, and more than what is printed of its beginning
+	endOfImage   = 16 << 10
+	undoDepth    = 3  // things that were done to a text one after the other
+	mostForms    = 64 // texts that come of it
+)
+
+// spelled looks at images whose bytes a text spells out: with escapes, or with a character for each byte as JavaScript
+// and Latin-1 have it.
+func (w walker) spelled(p place, text []byte) {
+	if countMarks(text) < fewEscapes { // nearly always
+		return
+	}
+	if hasNoText(text) {
+		w.narrow(p, text)
+		return
+	}
+	read, most := map[digest]int{}, 0
+	count := func(is func(digest) bool) (n int) {
+		for d, times := range read {
+			if is(d) {
+				n += times
+			}
+		}
+		return n
+	}
+	for form, begun := range formsOf(text) {
+		p := p
+		if bytes.Contains(form, []byte(`""`)) { // if they are doubled, this is another image, which is in no row
+			p.text = false
+		}
+		for d, n := range w.spelledIn(p, form) {
+			read[d] = max(read[d], n)
+		}
+		most = max(most, len(begun))
+		// An image that is not known may be another one only because it was not read as it was written.
+		if most > 0 && count(w.isKnown) >= most {
+			return
+		}
+	}
+	if most > count(func(digest) bool { return true }) && w.report.Known.MustGo > 0 {
+		w.openOnce(p.src.where, p.String(), "look at it with the program that wrote it, or delete it",
+			"an image that is spelled out in the text, in a way that cannot be read")
+	}
+}
+
+// isKnown reports whether a digest is that of an entry's image.
+func (a *audit) isKnown(d digest) bool { return a.gone.owner(d, true) != nil || a.gone.stays(d) }
+
+// spelledIn looks at the images that a text spells out as it stands, and returns how often it found each.
+func (w walker) spelledIn(p place, text []byte) map[digest]int {
+	found := map[digest]int{}
+	take := func(in map[digest]int) {
+		for d, n := range in {
+			found[d] = max(found[d], n)
+		}
+	}
+	for _, e := range escapes[:2] {
+		if bytes.Count(text, []byte{e.mark}) >= fewEscapes {
+			take(w.carve(p.in("spelled bytes"), e.replace(text, resolveByte)))
+		}
+	}
+	take(w.narrow(p, text))
+	return found
+}
+
+// isMark has the bytes of which the text of an image has many: those of escapes, and of letters for bytes from 128 on.
+var isMark = func() (s byteSet) {
+	s['\\'], s['%'], s['&'] = true, true, true
+	for b := utf8.RuneSelf; b < len(s); b++ {
+		s[b] = true
+	}
+	return s
+}()
+
+func countMarks(text []byte) (n int) {
+	for _, b := range text {
+		if isMark[b] {
+			n++
+		}
+	}
+	return n
+}
+
+// goesOn reports whether an image that a text spells out may go on behind its end.
+func goesOn(text []byte) bool {
+	tail := text[max(0, len(text)-endOfImage):]
+	return countMarks(tail)*spelledLeast >= len(tail)*spelledMarks
+}
+
+// beginnings returns where a text begins to spell out images, with so many marks in the bytes that follow, up to the
+// next one.
+func beginnings(text []byte, marks int) []int {
+	var all, at []int
+	for i, b := range text {
+		ofRun := b == '\\' && i > 0 && text[i-1] == b
+		if (isMark[b] || b == 'G' || b == 'R') && !ofRun && beginsImage(text[i:]) {
+			all = append(all, i)
+		}
+	}
+	for n, i := range all {
+		end := min(len(text), i+spelledLeast)
+		if n+1 < len(all) {
+			end = min(end, all[n+1])
+		}
+		if countMarks(text[i:end]) >= marks {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// beginsImage reports whether a text begins as one does that spells out an image of a format that a run stores.
+func beginsImage(text []byte) bool {
+	var spelled []byte
+	for range len(picture.MagicGIF) {
+		b, size := spelledByte(text)
+		if size == 0 {
+			break
+		}
+		spelled, text = append(spelled, b), text[size:]
+		for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF} {
+			if string(spelled) == magic[:min(len(magic), len(picture.MagicGIF))] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spelledByte returns the byte that a text begins to spell, however often its escape was escaped, and how much of the
+// text that takes: 0 for none.
+func spelledByte(text []byte) (b byte, size int) {
+	if len(text) == 0 {
+		return 0, 0
+	}
+	switch text[0] {
+	case '\\':
+		at := 1
+		for at < len(text) && text[at] == '\\' {
+			at++
+		}
+		n := backslashSize(text[at-1:])
+		if n == 0 {
+			return 0, 0
+		}
+		return escapedByte(text[at-1:at-1+n], at-1+n)
+	case '%':
+		at := 1
+		for bytes.HasPrefix(text[at:], []byte("25")) {
+			at += 2
+		}
+		if at+2 > len(text) || !isHex[text[at]] || !isHex[text[at+1]] {
+			return 0, 0
+		}
+		return escapedByte(slices.Concat([]byte{'%'}, text[at:at+2]), at+2)
+	case '&':
+		n := entitySize(text)
+		if r, _ := utf8.DecodeRuneInString(html.UnescapeString(string(text[:n]))); n > 0 && r <= 0xff {
+			return byte(r), n
+		}
+		return 0, 0
+	}
+	r, n := utf8.DecodeRune(text)
+	if r > 0xff {
+		return 0, 0
+	}
+	return byte(r), n
+}
+
+// escapedByte returns the byte that an escape stands for, with where it ends; 0 for none.
+func escapedByte(escape []byte, end int) (b byte, size int) {
+	raw := resolve(escape)
+	if r, _ := utf8.DecodeRune(raw); len(raw) > 1 && r <= 0xff {
+		return byte(r), end
+	}
+	if len(raw) != 1 {
+		return 0, 0
+	}
+	return raw[0], end
+}
+
+// formsOf yields a text, and what it was before things were done to it that undoings undo: several one after the other
+// where an image begins in it. With each it yields where images begin. It holds one at a time: they can be long.
+func formsOf(text []byte) iter.Seq2[[]byte, []int] {
+	return func(yield func([]byte, []int) bool) {
+		seed, seen := maphash.MakeSeed(), map[uint64]bool{}
+		for ways := [][]int{nil}; len(ways) > 0 && len(seen) < mostForms; ways = ways[1:] {
+			form, begun := text, []int(nil)
+			for _, u := range ways[0] {
+				form = undoings[u](form, beginnings(form, spelledMarks))
+			}
+			sum := maphash.Bytes(seed, form)
+			if seen[sum] {
+				continue
+			}
+			seen[sum] = true
+			begun = beginnings(form, spelledMarks)
+			if !yield(form, begun) {
+				return
+			}
+			if way := ways[0]; len(way) == 0 || len(begun) > 0 && len(way) < undoDepth {
+				for u := range undoings {
+					ways = append(ways, append(slices.Clone(way), u))
+				}
+			}
+		}
+	}
+}
+
+// undoings undo what is done to the text of bytes before it is written: pages have entities, strings within strings are
+// escaped once more, YAML and terminals break lines, Python breaks a long text into pieces, and tables of text, SQL and
+// YAML write a quote twice.
+var undoings = []func(text []byte, begun []int) []byte{
+	func(text []byte, _ []int) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
+	quotedOnceLess, withoutEntities, escapedOnceLess, unfolded, inOnePiece, inOneLine, withBlanks, withoutEnds,
+}
+
+// quotedOnceLess gives a text with a quote for two, where the text of bytes is quoted so: in an image two quotes are
+// two bytes.
+func quotedOnceLess(text []byte, _ []int) []byte {
+	if !bytes.Contains(text, []byte("''")) || !quotedTwice.Match(text) {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
+}
+
+// escapedOnceLess gives a text as the one that it is a string of, if images in it were escaped more than once.
+func escapedOnceLess(text []byte, begun []int) []byte {
+	for _, at := range begun {
+		switch {
+		case bytes.HasPrefix(text[at:], []byte(`\\`)):
+			return escapes[1].replace(text, resolve)
+		case bytes.HasPrefix(text[at:], []byte("%25")):
+			return bytes.ReplaceAll(text, []byte("%25"), []byte("%"))
+		}
+	}
+	return text
+}
+
+// withBlanks joins the lines of images as YAML does, which breaks a line where a blank is.
+func withBlanks(text []byte, begun []int) []byte {
+	if !isBroken(text, begun) {
+		return text
+	}
+	return endOfLine.ReplaceAll(text, []byte(" "))
+}
+
+// withoutEnds joins lines of images that were broken anywhere.
+func withoutEnds(text []byte, begun []int) []byte {
+	if !isBroken(text, begun) {
+		return text
+	}
+	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r"), nil), []byte("\n"), nil)
+}
+
+// isBroken reports whether an image that a text spells out goes over the end of a line: none does as it is printed.
+func isBroken(text []byte, begun []int) bool {
+	for _, at := range begun {
+		if brokenLine.Match(text[at:min(len(text), at+spelledLeast)]) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutEntities(text []byte, _ []int) []byte {
+	if bytes.IndexByte(text, '&') < 0 {
+		return text
+	}
+	return []byte(html.UnescapeString(string(text)))
+}
+
+func inOnePiece(text []byte, _ []int) []byte {
+	if !hasOne(text, " b'", "\nb'", "\tb'", ` b"`, "\nb\"", "\tb\"") { // nearly always
+		return text
+	}
+	return betweenPieces.ReplaceAll(text, nil)
+}
+
+func inOneLine(text []byte, _ []int) []byte {
+	if !hasOne(text, `\n"`) || !hasOne(text, "b'", `b\"`, `b"`) {
+		return text
+	}
+	return betweenLines.ReplaceAll(text, nil)
+}
+
+// unfolded joins the lines of a string that YAML or JavaScript goes on with behind a backslash. YAML does not count the
+// blanks at the beginning of a line, unless they are escaped.
+func unfolded(text []byte, _ []int) []byte {
+	if !hasOne(text, "\\\n", "\\\r\n") { // nearly always
+		return text
+	}
+	return foldedLine.ReplaceAll(text, []byte("$1"))
+}
+
+func hasOne(text []byte, of ...string) bool {
+	return slices.ContainsFunc(of, func(s string) bool { return bytes.Contains(text, []byte(s)) })
+}
+
+var (
+	quotedTwice = regexp.MustCompile(`''(?:\\|%)|'b"|''[^'"]{0,40}b"\\|'[\[({<A-Za-z][^'":,]{0,30}b"\\` +
+		`|[\s,(=]E'\\|_binary '`)
+	endOfLine     = regexp.MustCompile(`[ \t]*\r?\n[ \t]*`)
+	brokenLine    = regexp.MustCompile(`[^'"\\,\s][ \t]*\r?\n[ \t]*[^'"\s]`)
+	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
+	foldedLine    = regexp.MustCompile(`\\\r?\n[ \t]*(?:\\( ))?`)
+	// Of a list of lines in JSON, as a notebook has it, each ends as a string does. A quote that was an entity has no
+	// backslash.
+	betweenLines = regexp.MustCompile(`(?:'|\\?")\s*\\n"\s*,\s*"\s*b(?:'|\\?")`)
+)
+
+// narrow looks at images of which a text has a character for each byte, as JavaScript and Latin-1 have it, and returns
+// how often it found each.
+func (w walker) narrow(p place, text []byte) map[digest]int {
+	letters := 0 // from 128 on
+	for at := 0; at+1 < len(text) && letters < fewEscapes; at++ {
+		switch text[at] {
+		case 0xc2, 0xc3:
+			letters++
+		case '\\':
+			escape := text[at+1 : min(len(text), at+5)]
+			if len(escape) == 4 && (bytes.HasPrefix(escape, []byte("u00")) && escape[3] > '7' ||
+				bytes.HasPrefix(escape, []byte("u{")) && escape[2] > '7') {
+				letters++
+			}
+		}
+	}
+	if letters < fewEscapes { // nearly always
+		return nil
+	}
+	p = p.in("bytes as letters")
+	var out []byte
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if n := backslashSize(text[at:]); text[at] == '\\' && n > 0 {
+			size = n
+			raw := resolveByte(text[at : at+n])
+			r, _ = utf8.DecodeRune(raw)
+			if len(raw) == 1 {
+				r = rune(raw[0])
+			}
+		}
+		if r > 0xff {
+			out = append(out, text[at:at+size]...)
+		} else {
+			out = append(out, byte(r))
+		}
+		at += size
+	}
+	return w.carve(p, out)
+}
