@@ -612,6 +612,11 @@ func TestKilledTakeOverIsNoGoodEnd(t *testing.T) {
 			testkit.Same(t, fmt.Sprint("killed at step ", step), true, s.Behind || s.Later == 3)
 		})
 		testkit.Same(t, "images", 8, len(w.imagesOf()))
+		w.do("recheck")
+		log, err := os.ReadFile(filepath.Join(w.dir, "ws", "audit", "records.jsonl"))
+		testkit.OK(t, err)
+		testkit.Same(t, fmt.Sprint("records that state.db was changed, of step ", step), 0,
+			bytes.Count(log, []byte(`"kind":"restored","verdict":"`+auditlog.RestoredChanged)))
 	}
 }
 

@@ -451,7 +451,11 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 		return nil // left to publish, so that removals do not wait for it
 	}
 	if err == nil && r.what == "" && w.unlike {
-		r.what = auditlog.RestoredChanged
+		var noted bool
+		noted, err = w.notedRestored(ctx, `"restored"`)
+		if err == nil && !noted { // else a command was killed that had taken over the log
+			r.what = auditlog.RestoredChanged
+		}
 	}
 	if err == nil && r.what != "" && leave {
 		w.apart = true
@@ -466,10 +470,11 @@ func (w *Workspace) reconcile(ctx context.Context, leave bool) error {
 	switch {
 	case err != nil:
 		return err
-	case r.what == "" && r.gone == nil:
-		return nil
 	case w.unlike:
 		w.digests.Clear() // the seal is of another time, and describes other files
+	}
+	if r.what == "" && r.gone == nil {
+		return nil
 	}
 	return w.change(ctx, "continue the audit log", func(ctx context.Context, t *tx) {
 		if r.what != "" {
@@ -751,11 +756,17 @@ func (w *Workspace) compareLog(ctx context.Context, head auditlog.Checkpoint, lo
 		return r, nil
 	}
 	// The key is gone, and publish will make a new one. An earlier writer may have noted it before it was killed.
-	noted, err := texts(ctx, w.db, `SELECT line FROM log_queue WHERE line LIKE '%"kind":"restored","verdict":"key"%'`)
-	if len(noted) == 0 {
+	noted, err := w.notedRestored(ctx, `"restored","verdict":"key"`)
+	if !noted {
 		r.what = auditlog.RestoredKey
 	}
 	return r, err
+}
+
+// notedRestored reports whether a record of this kind waits to be published.
+func (w *Workspace) notedRestored(ctx context.Context, kind string) (bool, error) {
+	lines, err := texts(ctx, w.db, `SELECT line FROM log_queue WHERE instr(line, '"kind":' || ?) > 0`, kind)
+	return len(lines) > 0, err
 }
 
 // endsWith reports whether the log has no more records than so many: behind its checkpoint there can be others.
