@@ -146,6 +146,7 @@ type walker struct {
 	found  *atomic.Bool    // the source has a finding
 	opened *atomic.Bool    // something of it is open
 	depth  int
+	carved map[carved]bool // images of a text that were looked at; nil where each is looked at once
 }
 
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.

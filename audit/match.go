@@ -758,8 +758,14 @@ func (w walker) carve(p place, block []byte) map[digest]int {
 			stripped, err := picture.Strip(block[at:], picture.Format(block[at:]))
 			s := &sighting{place: p.in("image in it"), digests: []digest{{}, digestOf(stripped)}}
 			// It is one if it can be decoded.
-			if err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
-				w.record(s)
+			is := carved{s.digests[1], p.text}
+			if seen := err == nil && w.carved[is]; seen || err == nil && w.matchLooks(s, stripped) == nil && s.fault == "" {
+				if !seen {
+					w.record(s)
+				}
+				if w.carved != nil {
+					w.carved[is] = true
+				}
 				images = max(images, at+len(stripped))
 				found[s.digests[1]]++
 			}

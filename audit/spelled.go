@@ -35,6 +35,7 @@ func (w walker) spelled(p place, text []byte) {
 		w.narrow(p, text)
 		return
 	}
+	w.carved = map[carved]bool{}
 	read, most := map[digest]int{}, 0
 	count := func(is func(digest) bool) (n int) {
 		for d, times := range read {
@@ -62,6 +63,12 @@ func (w walker) spelled(p place, text []byte) {
 		w.openOnce(p.src.where, p.String(), "look at it with the program that wrote it, or delete it",
 			"an image that is spelled out in the text, in a way that cannot be read")
 	}
+}
+
+// A carved is an image that was looked at, and whether as one that stands in a text.
+type carved struct {
+	digest
+	text bool
 }
 
 // isKnown reports whether a digest is that of an entry's image.
@@ -132,6 +139,9 @@ func beginnings(text []byte, marks int) []int {
 
 // beginsImage reports whether a text begins as one does that spells out an image of a format that a run stores.
 func beginsImage(text []byte) bool {
+	if !mayBegin(text) {
+		return false
+	}
 	var spelled []byte
 	for range len(picture.MagicGIF) {
 		b, size := spelledByte(text)
@@ -146,6 +156,28 @@ func beginsImage(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// mayBegin is beginsImage by the first bytes alone, which nearly always tell that it does not.
+func mayBegin(text []byte) bool {
+	if len(text) < 2 {
+		return false
+	}
+	switch text[0] {
+	case '\\':
+		at := 1
+		for at < len(text)-1 && text[at] == '\\' {
+			at++
+		}
+		return text[at] == 'x' || text[at] == 'u' || isOctal[text[at]]
+	case '%':
+		return isHex[text[1]]
+	case '&':
+		return text[1] == '#' || text[1] == 'y' // an entity of its own
+	case 'G', 'R':
+		return text[1] == 'I'
+	}
+	return text[0] == 0xc3 && text[1] == 0xbf || text[0] == 0xc2 && text[1] == 0x89
 }
 
 // spelledByte returns the byte that a text begins to spell, however often its escape was escaped, and how much of the
@@ -201,27 +233,41 @@ func escapedByte(escape []byte, end int) (b byte, size int) {
 }
 
 // formsOf yields a text, and what it was before things were done to it that undoings undo: several one after the other
-// where an image begins in it. With each it yields where images begin. It holds one at a time: they can be long.
+// where an image begins in it. With each it yields where images begin. It holds few at a time: they can be long.
 func formsOf(text []byte) iter.Seq2[[]byte, []int] {
 	return func(yield func([]byte, []int) bool) {
 		seed, seen := maphash.MakeSeed(), map[uint64]bool{}
-		for ways := [][]int{nil}; len(ways) > 0 && len(seen) < mostForms; ways = ways[1:] {
-			form, begun := text, []int(nil)
-			for _, u := range ways[0] {
-				form = undoings[u](form, beginnings(form, spelledMarks))
-			}
-			sum := maphash.Bytes(seed, form)
-			if seen[sum] {
-				continue
-			}
-			seen[sum] = true
+		next := func(form []byte) (begun []int, more bool) {
 			begun = beginnings(form, spelledMarks)
-			if !yield(form, begun) {
-				return
+			return begun, yield(form, begun)
+		}
+		if _, more := next(text); !more {
+			return
+		}
+		seen[maphash.Bytes(seed, text)] = true
+		for ways := [][]int{nil}; len(ways) > 0; ways = ways[1:] {
+			form := text
+			begun := beginnings(form, spelledMarks)
+			for _, u := range ways[0] {
+				form = undoings[u](form, begun)
+				begun = beginnings(form, spelledMarks)
 			}
-			if way := ways[0]; len(way) == 0 || len(begun) > 0 && len(way) < undoDepth {
-				for u := range undoings {
-					ways = append(ways, append(slices.Clone(way), u))
+			for u, undo := range undoings {
+				plain := undo(form, begun)
+				if len(plain) == 0 || len(plain) == len(form) && &plain[0] == &form[0] { // it has nothing to undo
+					continue
+				}
+				sum := maphash.Bytes(seed, plain)
+				if seen[sum] {
+					continue
+				}
+				seen[sum] = true
+				more, goOn := next(plain)
+				if !goOn || len(seen) == mostForms {
+					return
+				}
+				if len(more) > 0 && len(ways[0])+1 < undoDepth {
+					ways = append(ways, append(slices.Clone(ways[0]), u))
 				}
 			}
 		}
@@ -232,7 +278,12 @@ func formsOf(text []byte) iter.Seq2[[]byte, []int] {
 // escaped once more, YAML and terminals break lines, Python breaks a long text into pieces, and tables of text, SQL and
 // YAML write a quote twice.
 var undoings = []func(text []byte, begun []int) []byte{
-	func(text []byte, _ []int) []byte { return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`)) },
+	func(text []byte, _ []int) []byte {
+		if !bytes.Contains(text, []byte(`""`)) {
+			return text
+		}
+		return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`))
+	},
 	quotedOnceLess, withoutEntities, escapedOnceLess, unfolded, inOnePiece, inOneLine, withBlanks, withoutEnds,
 }
 
