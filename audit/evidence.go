@@ -405,7 +405,7 @@ func (a *audit) readHeard(ctx context.Context) error {
 	heard, err := state.ReadNote[state.HeardNote](ctx, a.Workspace)
 	for id, h := range heard {
 		e := a.posts[id]
-		asked := e != nil && e.Checked != nil && e.Checked.After(h.At) // by a job that did not live to settle it
+		asked := e != nil && e.Checked != nil && e.Checked.After(h.At) && !h.Later // by a job that did not live to settle it
 		if !asked && h.At.After(a.removals.Heard[id].At) {
 			a.removals.Heard[id] = h
 		}

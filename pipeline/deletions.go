@@ -195,7 +195,7 @@ func (r *run) takeHeard(ctx context.Context) (err error) {
 		}
 		h, gone := r.heard.Of(p)
 		if !gone {
-			if lost[p.ID] && h.State == manifest.StateLive { // the answer that the image is gone said so of the post
+			if lost[p.ID] && h.State == manifest.StateLive && !h.Later { // the answer that the image is gone said so of the post
 				p.CheckedAt, p.LiveAt, p.AbsentAt = h.At, h.At, time.Time{}
 				posts = append(posts, p)
 			}
@@ -438,7 +438,20 @@ func (s *asker) settle(ctx context.Context) error {
 	if err := s.erase(ctx, slices.Concat(posts, found), slices.Concat(images, foundImages)); err != nil {
 		return err
 	}
-	return state.ClearNote[state.HeardNote](ctx, s.Workspace) // it is settled, too
+	return s.settleHeard(ctx)
+}
+
+// settleHeard clears what audits heard, which is settled, too, but for what only a run can settle: of images whose
+// entries an older state.db does not have.
+func (r *run) settleHeard(ctx context.Context) error {
+	left, err := r.heard.OfNoEntry(ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 && !r.loads {
+		return state.WriteNote(ctx, r.Workspace, left)
+	}
+	return state.ClearNote[state.HeardNote](ctx, r.Workspace)
 }
 
 // postsOf are the posts among these and those that lost one of the images: each once, however many of its images went.

@@ -21,6 +21,8 @@ type HeardPost struct {
 	Since  time.Time          `json:"since,omitzero"`    // of the first one that it is gone
 	Images map[int]HeardImage `json:"images,omitempty"`  // of a post that stays, those that were removed from it
 	CutOff bool               `json:"cut_off,omitempty"` // only audits said so that did not ask about every post
+	// Later says that no job since could take the images out: state.db does not have their entries.
+	Later bool `json:"later,omitempty"`
 
 	back     map[int]HeardImage // what was taken back with the post
 	backWith string             // by the audit with this statement, which may say anew that some of these are gone

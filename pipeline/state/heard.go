@@ -3,6 +3,9 @@ package state
 import (
 	"cmp"
 	"context"
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"rehydrate/manifest"
@@ -20,10 +23,11 @@ func (n HeardNote) Of(p workspace.Post) (auditlog.HeardPost, bool) {
 	return h, heard && h.State.Gone()
 }
 
-// since returns what an audit heard of a post that is not known to be gone, unless a job has asked since.
+// since returns what an audit heard of a post that is not known to be gone, unless a job has asked since which could
+// settle it.
 func (n HeardNote) since(p workspace.Post) (auditlog.HeardPost, bool) {
 	h, heard := n[p.ID]
-	return h, heard && !p.State.Gone() && !p.CheckedAt.After(h.At)
+	return h, heard && !p.State.Gone() && (h.Later || !p.CheckedAt.After(h.At))
 }
 
 // Applied is a record as it is by what audits heard, and reports whether its post or its image is gone by that.
@@ -54,6 +58,40 @@ func (n HeardNote) Answer(rec workspace.Record) (c Conclusion, at time.Time, gon
 		c = Conclusion{Outcome: rec.Trouble.Outcome, Reason: rec.Trouble.Reason}
 	}
 	return c, n[rec.ID].At, gone
+}
+
+// images yields what audits heard of images of posts that stay.
+func (n HeardNote) images() iter.Seq2[manifest.Key, auditlog.HeardImage] {
+	return func(yield func(manifest.Key, auditlog.HeardImage) bool) {
+		for id, h := range n {
+			for image, img := range h.Images {
+				if !yield(manifest.Key{ID: id, Image: image}, img) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// OfNoEntry is what audits heard of images whose entries a workspace does not have.
+func (n HeardNote) OfNoEntry(ctx context.Context, ws *workspace.Workspace) (HeardNote, error) {
+	left := HeardNote{}
+	for k, img := range n.images() {
+		h := n[k.ID]
+		h.Later, h.Images = true, map[int]auditlog.HeardImage{}
+		if was, is := left[k.ID]; is {
+			h = was
+		}
+		h.Images[k.Image], left[k.ID] = img, h
+	}
+	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(left))}) {
+		if err != nil {
+			return nil, err
+		}
+		delete(left[rec.ID].Images, rec.Key.Image)
+	}
+	maps.DeleteFunc(left, func(_ manifest.PostID, h auditlog.HeardPost) bool { return len(h.Images) == 0 })
+	return left, nil
 }
 
 // RecordAudit notes what an audit heard, and stores its records in the log. The note comes first: killed between the

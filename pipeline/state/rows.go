@@ -241,7 +241,7 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	}
 	ids := slices.Collect(maps.Keys(note))
 	// Of entries that an older state.db does not have, files, rows and copies can be here.
-	noEntry := map[manifest.PostID]workspace.Post{}
+	noEntry, has := map[manifest.PostID]workspace.Post{}, map[manifest.Key]bool{}
 	for _, id := range ids {
 		noEntry[id] = workspace.Post{ID: id}
 	}
@@ -256,6 +256,7 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 		if err != nil {
 			return heard, err
 		}
+		has[rec.Key] = true
 		delete(noEntry, rec.ID)
 		rec, gone := note.Applied(rec)
 		switch {
@@ -269,6 +270,11 @@ func Heard(ctx context.Context, ws *workspace.Workspace) (GoneSet, error) {
 	for id, p := range noEntry {
 		if h, gone := note.Of(p); gone {
 			heard.Posts[id] = GonePost{id, h.State, h.Reason}
+		}
+	}
+	for k, img := range note.images() {
+		if !has[k] {
+			heard.Entries[k.String()] = GonePost{k.ID, manifest.StateRemoved, img.Reason}
 		}
 	}
 	return heard, nil
