@@ -21,8 +21,9 @@ const (
 	spelledLeast = 2000 // bytes: the text of an image is longer than these
 	spelledMarks = 250  // of these bytes: less than any image has, and more than what is printed of its beginning
 	endOfImage   = 16 << 10
-	undoDepth    = 3  // things that were done to a text one after the other
-	mostForms    = 64 // texts that come of it
+	longLine     = 64 << 10 // bytes: of an image that is broken into lines, one ends before
+	undoDepth    = 3        // things that were done to a text one after the other
+	mostForms    = 64       // texts that come of it
 )
 
 // spelled looks at images whose bytes a text spells out: with escapes, or with a character for each byte as JavaScript
@@ -327,8 +328,12 @@ func withoutEnds(text []byte, begun []int) []byte {
 
 // isBroken reports whether an image that a text spells out goes over the end of a line: none does as it is printed.
 func isBroken(text []byte, begun []int) bool {
-	for _, at := range begun {
-		if brokenLine.Match(text[at:min(len(text), at+spelledLeast)]) {
+	for i, at := range begun {
+		end := min(len(text), at+longLine)
+		if i+1 < len(begun) {
+			end = min(end, begun[i+1])
+		}
+		if brokenLine.Match(text[at:end]) {
 			return true
 		}
 	}
