@@ -184,6 +184,9 @@ func TestImagesInTexts(t *testing.T) {
 		ends := regexp.MustCompile(" ").ReplaceAllString(printedAs(body), "\n    ")
 		for name, text := range map[string]string{"a.sql": "INSERT INTO posts VALUES('99'," + sql + ");\n",
 			"d.yaml": "- id: '99'\n  image: " + sql + "\n", "e.yaml": "image: " + ends + "\n",
+			"a.sh": "IMAGE='" + strings.ReplaceAll(cell, "'", `'\''`) + "'\n",
+			"a.tex": strings.NewReplacer(`\`, `\textbackslash `, "{", `\{`, "}", `\}`, "$", `\$`, "&", `\&`, "%", `\%`,
+				"#", `\#`, "_", `\_`, "~", `\textasciitilde `, "^", `\textasciicircum `).Replace(cell) + " \\\n",
 			"g.yaml": "image: " + cell[:blank] + "\n  " + cell[blank+1:] + "\n",
 			"f.yaml": "image: " + strings.ReplaceAll(sql, " ", "\n    ") + "\n",
 			"a.json": string(outer), "b.jsonl": string(outer) + "\n" + string(outer) + "\n",

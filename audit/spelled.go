@@ -7,6 +7,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"rehydrate/internal/picture"
@@ -46,15 +47,17 @@ func (w walker) spelled(p place, text []byte) {
 		}
 		return n
 	}
-	for form, begun := range formsOf(text) {
+	for form := range formsOf(text) {
 		p := p
-		if bytes.Contains(form, []byte(`""`)) { // if they are doubled, this is another image, which is in no row
+		if bytes.Contains(form.text, []byte(`""`)) { // if they are doubled, this is another image, which is in no row
 			p.text = false
 		}
 		for d, n := range w.spelledIn(p, form) {
-			read[d] = max(read[d], n)
+			if !form.guessed || w.isKnown(d) {
+				read[d] = max(read[d], n)
+			}
 		}
-		most = max(most, len(begun))
+		most = max(most, len(form.begun))
 		// An image that is not known may be another one only because it was not read as it was written.
 		if most > 0 && count(w.isKnown) >= most {
 			return
@@ -76,7 +79,7 @@ type carved struct {
 func (a *audit) isKnown(d digest) bool { return a.gone.owner(d, true) != nil || a.gone.stays(d) }
 
 // spelledIn looks at the images that a text spells out as it stands, and returns how often it found each.
-func (w walker) spelledIn(p place, text []byte) map[digest]int {
+func (w walker) spelledIn(p place, f form) map[digest]int {
 	found := map[digest]int{}
 	take := func(in map[digest]int) {
 		for d, n := range in {
@@ -84,12 +87,50 @@ func (w walker) spelledIn(p place, text []byte) map[digest]int {
 		}
 	}
 	for _, e := range escapes[:2] {
-		if bytes.Count(text, []byte{e.mark}) >= fewEscapes {
-			take(w.carve(p.in("spelled bytes"), e.replace(text, resolveByte)))
+		if bytes.Count(f.text, []byte{e.mark}) >= fewEscapes {
+			take(w.carve(p.in("spelled bytes"), e.replace(f.closed(), resolveByte)))
 		}
 	}
-	take(w.narrow(p, text))
+	take(w.narrow(p, f.text))
 	return found
+}
+
+// A form is a text as it stands, or as it was before something was done to it.
+type form struct {
+	text    []byte
+	begun   []int // where images begin
+	guessed bool  // other things may have been done to it than were undone
+}
+
+// closed returns the text with the end of a JPEG wherever an image cannot go on: at the end of a line, which no program
+// that escapes bytes leaves in one, and where the quotes end in which an image begins. One that goes on there all the
+// same was not read as it was written, and is none then: the other formats have sums, or lengths, that fail.
+func (f form) closed() []byte {
+	const end = "\xff\xd9"
+	var out []byte
+	done := 0
+	for _, at := range f.begun {
+		if at < max(done, 1) || !strings.ContainsRune(`'"`, rune(f.text[at-1])) || at > 1 && f.text[at-2] == '\\' {
+			continue
+		}
+		close := at + endOfQuoted(f.text[at:], f.text[at-1])
+		out, done = append(append(out, f.text[done:close]...), end...), close
+	}
+	return bytes.ReplaceAll(append(out, f.text[done:]...), []byte("\n"), []byte(end+"\n"))
+}
+
+// endOfQuoted returns where a text ends in a quote that is not escaped.
+func endOfQuoted(text []byte, quote byte) int {
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(text[at:], quote)
+		if next < 0 {
+			return len(text)
+		}
+		at += next
+		if slashes := len(text[:at]) - len(bytes.TrimRight(text[:at], `\`)); slashes%2 == 0 {
+			return at
+		}
+	}
 }
 
 // isMark has the bytes of which the text of an image has many: those of escapes, and of letters for bytes from 128 on.
@@ -234,40 +275,31 @@ func escapedByte(escape []byte, end int) (b byte, size int) {
 }
 
 // formsOf yields a text, and what it was before things were done to it that undoings undo: several one after the other
-// where an image begins in it. With each it yields where images begin. It holds few at a time: they can be long.
-func formsOf(text []byte) iter.Seq2[[]byte, []int] {
-	return func(yield func([]byte, []int) bool) {
-		seed, seen := maphash.MakeSeed(), map[uint64]bool{}
-		next := func(form []byte) (begun []int, more bool) {
-			begun = beginnings(form, spelledMarks)
-			return begun, yield(form, begun)
-		}
-		if _, more := next(text); !more {
+// where an image begins in it. It holds few at a time: they can be long.
+func formsOf(text []byte) iter.Seq[form] {
+	return func(yield func(form) bool) {
+		whole := form{text: text, begun: beginnings(text, spelledMarks)}
+		if !yield(whole) {
 			return
 		}
-		seen[maphash.Bytes(seed, text)] = true
-		for ways := [][]int{nil}; len(ways) > 0; ways = ways[1:] {
-			form := text
-			begun := beginnings(form, spelledMarks)
+		seed := maphash.MakeSeed()
+		seen := map[uint64]bool{maphash.Bytes(seed, text): true}
+		for ways := [][]undoing{nil}; len(ways) > 0; ways = ways[1:] {
+			f := whole
 			for _, u := range ways[0] {
-				form = undoings[u](form, begun)
-				begun = beginnings(form, spelledMarks)
+				f = u.of(f)
 			}
-			for u, undo := range undoings {
-				plain := undo(form, begun)
-				if len(plain) == 0 || len(plain) == len(form) && &plain[0] == &form[0] { // it has nothing to undo
-					continue
-				}
-				sum := maphash.Bytes(seed, plain)
+			for _, u := range undoings {
+				before := u.of(f)
+				sum := maphash.Bytes(seed, before.text)
 				if seen[sum] {
 					continue
 				}
 				seen[sum] = true
-				more, goOn := next(plain)
-				if !goOn || len(seen) == mostForms {
+				if !yield(before) || len(seen) == mostForms {
 					return
 				}
-				if len(more) > 0 && len(ways[0])+1 < undoDepth {
+				if len(before.begun) > 0 && len(ways[0])+1 < undoDepth {
 					ways = append(ways, append(slices.Clone(ways[0]), u))
 				}
 			}
@@ -275,17 +307,41 @@ func formsOf(text []byte) iter.Seq2[[]byte, []int] {
 	}
 }
 
-// undoings undo what is done to the text of bytes before it is written: pages have entities, strings within strings are
-// escaped once more, YAML and terminals break lines, Python breaks a long text into pieces, and tables of text, SQL and
-// YAML write a quote twice.
-var undoings = []func(text []byte, begun []int) []byte{
-	func(text []byte, _ []int) []byte {
-		if !bytes.Contains(text, []byte(`""`)) {
+// An undoing undoes what is done to the text of bytes before it is written. It returns the text that it gets where it
+// has nothing to undo.
+type undoing struct {
+	undo    func(text []byte, begun []int) []byte
+	guesses bool // another one may be what was done
+}
+
+func (u undoing) of(f form) form {
+	plain := u.undo(f.text, f.begun)
+	if len(plain) == 0 || len(plain) == len(f.text) && &plain[0] == &f.text[0] {
+		return f
+	}
+	return form{plain, beginnings(plain, spelledMarks), f.guessed || u.guesses}
+}
+
+// undoings are for tables of text, SQL and YAML, which write a quote twice, shells, LaTeX as pandas writes it, pages, which
+// have entities, strings within strings, which are escaped once more, lines that YAML or a terminal breaks, and the
+// pieces of a long text in Python.
+var undoings = []undoing{
+	{undo: putFor(`""`, `""`, `"`)}, {undo: quotedOnceLess}, {undo: putFor(`'\''`, `'\''`, `'`)}, // of a shell
+	{undo: putFor(`\textbackslash`, `\textbackslash `, `\`, `\textbackslash{}`, `\`, `\textasciitilde `, `~`,
+		`\textasciicircum `, `^`, `\_`, `_`)},
+	{undo: withoutEntities}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
+	{undo: inOneLine}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
+}
+
+// putFor is the undoing of what is written in place of something else, in pairs, in texts with a sign of that.
+func putFor(sign string, pairs ...string) func([]byte, []int) []byte {
+	back := strings.NewReplacer(pairs...)
+	return func(text []byte, _ []int) []byte {
+		if !bytes.Contains(text, []byte(sign)) {
 			return text
 		}
-		return bytes.ReplaceAll(text, []byte(`""`), []byte(`"`))
-	},
-	quotedOnceLess, withoutEntities, escapedOnceLess, unfolded, inOnePiece, inOneLine, withBlanks, withoutEnds,
+		return []byte(back.Replace(string(text)))
+	}
 }
 
 // quotedOnceLess gives a text with a quote for two, where the text of bytes is quoted so: in an image two quotes are
