@@ -15,10 +15,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -1045,6 +1047,12 @@ func FuzzLook(f *testing.F) {
 	f.Add(npyOf("<U1", 2, make([]byte, 8)))
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x33" + string(deflated([]byte("abc")))))
 	f.Add(deflated([]byte("blob 3\x00abc")))
+	printed := printedAs(encodeJPEG(drawn(1), 60))
+	for _, text := range []string{printed, strconv.Quote(printed), strings.ReplaceAll("'"+printed+"'", "'", "''"),
+		html.EscapeString(printed), strings.ReplaceAll(printed, " ", "\n  "), url.QueryEscape(printed),
+		strings.ReplaceAll(printed, `\`, `\textbackslash `)} {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a := newAudit(Config{Policy: policy.Default()})
 		a.post(goneUnseen).Standing = Standing{MustGo: true}
