@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -97,8 +98,18 @@ func (g *gatherer) readImage(ctx context.Context, job readJob) error {
 	return nil
 }
 
-// refuse settles an entry whose stored image cannot be read.
+// refuse settles an entry whose stored image cannot be read. One whose image was removed while it waited to be read has
+// its outcome.
 func (g *gatherer) refuse(ctx context.Context, rec workspace.Record, f *policy.Fault) error {
+	if f.Reason == state.ReasonDamaged {
+		now, err := g.stored(ctx, rec.Key)
+		if err != nil {
+			return err
+		}
+		if t := now.Trouble; t != nil && slices.Contains(policy.ImageRemovals(), t.Reason) && !t.Withheld() {
+			return nil
+		}
+	}
 	g.settled(rec.Key, manifest.Result{Outcome: f.Outcome, Reason: f.Reason})
 	return g.note(ctx, rec, g.terms.refused(rec, "", f))
 }
