@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"image/gif"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -220,7 +221,9 @@ func TestUnreadTexts(t *testing.T) {
 	w := newWorld(t, false, true)
 	w.config.Tombstones = append(w.config.Tombstones, // without digests
 		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
-	for _, body := range [][]byte{w.images[live1], w.images[live2]} {
+	var asGIF bytes.Buffer
+	testkit.OK(t, gif.Encode(&asGIF, drawn(3), nil))
+	for _, body := range [][]byte{w.images[live1], w.images[live2], asGIF.Bytes()} {
 		printed, letters := printedAs(body), strings.Builder{}
 		for _, b := range body {
 			fmt.Fprintf(&letters, "\\u{%x}", b)
@@ -229,6 +232,8 @@ func TestUnreadTexts(t *testing.T) {
 			"x=" + regexp.MustCompile(`((?:\\x\w\w|[^\\]){20})`).ReplaceAllString(printed, "$1' . '"): Undecided,
 			"x = \"" + letters.String() + "\"": Pass,
 			"{'" + live1 + "': '" + hex.EncodeToString(body) + "',\n'" + live2 + "': '" + hex.EncodeToString(body) + "'}": Pass,
+			"<table><tr><td>" + live1 + "</td><td>" + html.EscapeString(printed) + "</td></tr></table>":                   Pass,
+			"{\"id\": \"" + live1 + "\", \"image\": " + strconv.Quote(printed) + "}":                                      Pass,
 			"x = " + printed:                                   Pass,
 			"x = " + printed[:300] + "...":                     Pass,
 			"INFO of " + strings.Repeat(printed[:60]+"\n", 20): Pass,

@@ -63,7 +63,9 @@ func (w walker) spelled(p place, text []byte) {
 			return
 		}
 	}
-	if most > count(func(digest) bool { return true }) && w.report.Known.MustGo > 0 {
+	// A name may be cut off, and so is a cell of a text at its commas: it is looked at as a whole, too.
+	cut := p.label && !p.again || p.table != nil && !p.table.typed
+	if most > count(func(digest) bool { return true }) && w.report.Known.MustGo > 0 && !cut {
 		w.openOnce(p.src.where, p.String(), "look at it with the program that wrote it, or delete it",
 			"an image that is spelled out in the text, in a way that cannot be read")
 	}
@@ -356,10 +358,11 @@ func quotedOnceLess(text []byte, _ []int) []byte {
 // escapedOnceLess gives a text as the one that it is a string of, if images in it were escaped more than once.
 func escapedOnceLess(text []byte, begun []int) []byte {
 	for _, at := range begun {
-		switch {
-		case bytes.HasPrefix(text[at:], []byte(`\\`)):
+		first := text[at:min(len(text), at+spelledLeast)] // a GIF begins with letters
+		if i := bytes.IndexByte(first, '\\'); i >= 0 && bytes.HasPrefix(first[i:], []byte(`\\`)) {
 			return escapes[1].replace(text, resolve)
-		case bytes.HasPrefix(text[at:], []byte("%25")):
+		}
+		if i := bytes.IndexByte(first, '%'); i >= 0 && bytes.HasPrefix(first[i:], []byte("%25")) {
 			return bytes.ReplaceAll(text, []byte("%25"), []byte("%"))
 		}
 	}

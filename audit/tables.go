@@ -339,9 +339,6 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		}
 		p.label, p.again, p.text = true, true, true // what lies over lines is whole only in the file, whatever separates them
 	}
-	if p.table != nil && all.Size() > searchBlock {
-		w.lost(p, w.printed(p, all))
-	}
 	return w.bytes(p, all)
 }
 
@@ -370,34 +367,6 @@ func mayBePacked(in io.ByteReader) bool {
 	}
 	return true
 }
-
-// printed looks at images in a cell as Python prints them, b'...', where they are longer than what a search reads at a
-// time.
-func (w walker) printed(p place, all *io.SectionReader) error {
-	text, err := readAll(all, p.atOnce(maxImage))
-	for err == nil {
-		at := printedBytes.FindIndex(text)
-		if at == nil {
-			break
-		}
-		quote, end := text[at[1]-1], at[1]
-		for end < len(text) && text[end] != quote {
-			if text[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end, len(text))
-		_, err = (meter{w}).Write(text[at[1]:end])
-		if err == nil {
-			w.carve(p.in("spelled bytes"), escapes[1].replace(text[at[1]:end], resolve))
-		}
-		text = text[end:]
-	}
-	return err
-}
-
-var printedBytes = regexp.MustCompile(`\bb['"]`)
 
 // separator returns what separates the columns of a text if its name or its first records say that it is a table,
 // else 0, by which no reader of tables reads.

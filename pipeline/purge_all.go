@@ -115,6 +115,9 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err := e.findForeign(ctx, ws); err != nil {
 		return e, err
 	}
+	if err := state.ClearNote[state.LaterNote](ctx, ws); err != nil { // none waits for a run any more
+		return e, err
+	}
 	if err := ws.Note(ctx, auditlog.Event{Kind: auditlog.Purge, Phase: auditlog.Ended}); err != nil {
 		return e, err
 	}

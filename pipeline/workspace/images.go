@@ -335,7 +335,7 @@ func (w *Workspace) ReadImage(ctx context.Context, k manifest.Key, img Image) ([
 }
 
 // SetTrouble notes why an entry has no image, or what is the matter with the one that it has, which stays. While its
-// removal waits only another word on its removal takes the place of that.
+// removal waits, or once it left its post, only another word on its removal takes the place of that.
 func (w *Workspace) SetTrouble(ctx context.Context, k manifest.Key, trouble Trouble) error {
 	return w.change(context.WithoutCancel(ctx), "store trouble of "+k.String(),
 		func(ctx context.Context, t *tx) { w.putTrouble(ctx, t, k, trouble) })
@@ -364,7 +364,7 @@ func (w *Workspace) putTrouble(ctx context.Context, t *tx, k manifest.Key, troub
 	t.exec(ctx, `INSERT INTO trouble (id, image, source, outcome, reason, detail, beside, at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id, image) DO UPDATE SET source = excluded.source,
 		outcome = excluded.outcome, reason = excluded.reason, detail = excluded.detail, beside = excluded.beside,
-		at = excluded.at WHERE ?9 OR NOT trouble.`+waitsSQL,
+		at = excluded.at WHERE ?9 OR NOT (trouble.`+waitsSQL+` OR trouble.beside = '' AND trouble.`+leftSQL+`)`,
 		k.ID, k.Image, trouble.Source, trouble.Outcome, trouble.Reason, trouble.Detail, trouble.Beside, seconds(trouble.At),
 		slices.Contains(policy.ImageRemovals(), trouble.Reason))
 }
