@@ -210,6 +210,9 @@ func (s *asker) record(ctx context.Context, answers []sweep.Heard[asked]) error 
 	if err != nil {
 		return err
 	}
+	if err := s.hearLater(ctx, answers); err != nil {
+		return err
+	}
 	// One transaction: else a post could count as just seen live, and its row be handed out, while what the same answer
 	// says of its images is lost.
 	if err := s.Workspace.SetPosts(ctx, posts, images...); err != nil {

@@ -392,6 +392,47 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 	return said, bare, nil
 }
 
+// hearLater notes what answers say of images of posts that stay whose entries state.db does not have, as if an audit had
+// heard it: a run takes out what was removed, though Reddit's list may not have it any more by then.
+func (s *asker) hearLater(ctx context.Context, answers []sweep.Heard[asked]) error {
+	changed := false
+	for _, l := range s.later {
+		at := slices.IndexFunc(answers, func(h sweep.Heard[asked]) bool { return h.Post.ID == l.ID })
+		if at < 0 || answers[at].Found == nil || answers[at].Verdict.State.Gone() {
+			continue
+		}
+		rec, err := s.stored(ctx, l.Key)
+		if err != nil {
+			return err
+		}
+		if rec.Key == l.Key {
+			continue
+		}
+		origins, err := s.Workspace.Origins(ctx, []manifest.PostID{l.ID})
+		if err != nil {
+			return err
+		}
+		if s.heard == nil {
+			s.heard = state.HeardNote{}
+		}
+		source := origins.Of(l.Key)
+		c := answers[at].Found.ImageFrom(l.Image, source, origins.Beside(l.Key))
+		was, waits := s.heard[l.ID].Images[l.Image]
+		switch {
+		case c.Removed() && !waits:
+			s.heard.HearLater(l.Key, answers[at].Verdict.State, c.Fault.Reason, s.Now())
+			changed = true
+		case waits && c.Shows(was.Reason, source):
+			delete(s.heard[l.ID].Images, l.Image)
+			changed = true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return state.WriteNote(ctx, s.Workspace, s.heard)
+}
+
 // recordBare notes the removal of images that are not here out of posts that are.
 func (s *asker) recordBare(ctx context.Context, bare []workspace.EntryTrouble) error {
 	for _, e := range bare {

@@ -73,6 +73,21 @@ func (n HeardNote) images() iter.Seq2[manifest.Key, auditlog.HeardImage] {
 	}
 }
 
+// HearLater adds that an image whose entry a workspace does not have was removed from its post.
+func (n HeardNote) HearLater(k manifest.Key, post manifest.PostState, reason manifest.Reason, at time.Time) {
+	at = at.UTC().Truncate(time.Second)
+	h, heard := n[k.ID]
+	if !heard || h.State.Gone() {
+		h = auditlog.HeardPost{State: post, At: at}
+	}
+	h.Later, h.Images = true, maps.Clone(h.Images)
+	if h.Images == nil {
+		h.Images = map[int]auditlog.HeardImage{}
+	}
+	h.Images[k.Image] = auditlog.HeardImage{Reason: reason, Since: at}
+	n[k.ID] = h
+}
+
 // OfNoEntry is what audits heard of images whose entries a workspace does not have.
 func (n HeardNote) OfNoEntry(ctx context.Context, ws *workspace.Workspace) (HeardNote, error) {
 	left := HeardNote{}
