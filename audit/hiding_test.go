@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"image"
 	"image/gif"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -244,6 +246,52 @@ func TestUnreadTexts(t *testing.T) {
 			r, err := Audit(t.Context(), config)
 			testkit.Same(t, text[:40], want, r.Verdict, err)
 		}
+	}
+}
+
+// TestImagesAcrossBlocks: a text of several blocks with images of live posts has no image in parts.
+func TestImagesAcrossBlocks(t *testing.T) {
+	w := newWorld(t, false, true)
+	noise := image.NewNRGBA(image.Rect(0, 0, 200, 200))
+	random := rand.New(rand.NewPCG(1, 2))
+	var bodies [][]byte
+	for range 12 {
+		for i := range noise.Pix {
+			noise.Pix[i] = byte(random.Uint32())
+		}
+		bodies = append(bodies, encodePNG(noise))
+	}
+	for name, row := range map[string]func([]byte) string{
+		"sqlite": func(b []byte) string {
+			return "INSERT INTO t VALUES('" + live1 + "',X'" + hex.EncodeToString(b) + "');\n"
+		},
+		"copy": func(b []byte) string { return live1 + "\t\\\\x" + hex.EncodeToString(b) + "\n" },
+		"yaml": func(b []byte) string {
+			lines := regexp.MustCompile(".{76}").ReplaceAllString(base64.StdEncoding.EncodeToString(b), "$0\n    ")
+			return "- id: " + live1 + "\n  image: !!binary |\n    " + lines + "\n"
+		},
+		"printed": func(b []byte) string { return live1 + ": " + printedAs(b) + "\n" },
+	} {
+		var text strings.Builder
+		for _, b := range bodies {
+			text.WriteString(row(b))
+		}
+		file := filepath.Join(t.TempDir(), "a.txt")
+		testkit.OK(t, os.WriteFile(file, []byte(text.String()), 0o600))
+		for _, o := range w.audit(t, w.ws, file).Open {
+			if strings.Contains(o.Where, file) && !strings.HasPrefix(o.What, "an image; ") {
+				t.Error(name, o)
+			}
+		}
+	}
+}
+
+func TestPackedFrom(t *testing.T) {
+	line := strings.Repeat("A", 50)
+	for text, want := range map[string]string{"": "", "some words abc": "abc", line + line: line + line, "a b\n" + line: line,
+		"x: " + line + "\n  " + line + "\n  ab": line + "\n  " + line + "\n  ab", "x y\n  " + line + "\n": "  " + line + "\n",
+		"A mail:\n> " + line + "\n> " + line: "> " + line + "\n> " + line, "x y\nabc\n": ""} {
+		testkit.Same(t, text, want, text[packedFrom([]byte(text)):])
 	}
 }
 

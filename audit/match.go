@@ -57,11 +57,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
 		// Encoded bytes that may go on in the next block wait for their end.
-		letters := len(held)
-		for letters > 0 && (isPacked[held[letters-1]] || held[letters-1] == '\n' || held[letters-1] == '\r') {
-			letters--
-		}
-		open := len(held) - letters
+		open := len(held) - packedFrom(held)
 		last := at+searchBlock >= all.Size()
 		if last {
 			open = 0
@@ -85,6 +81,12 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			break
 		}
 		done := max(0, len(held)-open-searchOverlap)
+		for range 2 { // the rest of a line, and the lines behind it, are a part of what was seen whole
+			line := len(held) - len(bytes.TrimLeft(held[done:], aroundLines+"\n"))
+			if _, end := packedRun(held, line); end <= len(held)-open {
+				done = end
+			}
+		}
 		held, image = bytes.Clone(held[done:]), max(-1, image-done)
 	}
 	// A rule of dashes decodes as base64, too, and what comes out is in no encoding.
@@ -99,6 +101,34 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	return &unreadFormat{"unknown binary format: only searched for plain text and images",
 		"open it with its own program, or delete it"}
 }
+
+// packedFrom returns where the encoded characters begin with which a text ends, in one line or in several, which may be
+// indented or quoted.
+func packedFrom(text []byte) int {
+	for from, last := len(text), true; ; last = false {
+		end := from
+		if !last {
+			end-- // its end of line
+		}
+		begin := bytes.LastIndexByte(text[:end], '\n') + 1
+		line := bytes.Trim(text[begin:end], aroundLines)
+		packed := endOf(line, 0, &isPacked) == len(line)
+		if packed && begin > 0 && (last || len(line) >= minLine) {
+			from = begin
+			continue
+		}
+		at := begin + len(bytes.TrimRight(text[begin:end], aroundLines))
+		for tail := at; at > begin && isPacked[text[at-1]]; at-- {
+			if last || tail-at >= minLine {
+				from = at - 1
+			}
+		}
+		return from
+	}
+}
+
+// aroundLines is what may stand at both ends of a line of encoded characters.
+const aroundLines = " \t\r\"',>+"
 
 // errEncoding is the trouble with a text whose letters may be any, as in EBCDIC.
 var errEncoding = &unreadFormat{"text in an unknown encoding: only searched for plain text", "save it as UTF-8"}
@@ -729,13 +759,19 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 // isPart reports whether a line goes on with what is encoded in the lines before: hex does so only in hex. Else it is
 // the name of what comes next.
 func isPart(run, line []byte) bool {
+	run = hexDigits(run)
 	return endOf(run, 0, &isHex) < len(run) || endOf(line, 0, &isHex) == len(line)
+}
+
+// hexDigits is what is encoded in hex, without its mark.
+func hexDigits(run []byte) []byte {
+	return bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("x"))
 }
 
 // unpackText decodes base64 of either alphabet, or hex; nil for neither.
 func unpackText(run []byte) []byte {
 	// Hex first: every text in hex is base64 as well, of other bytes.
-	digits := bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("x"))
+	digits := hexDigits(run)
 	if raw, err := hex.DecodeString(string(digits[:len(digits)&^1])); err == nil {
 		return raw
 	}

@@ -328,31 +328,45 @@ func (u undoing) of(f form) form {
 // have entities, strings within strings, which are escaped once more, lines that YAML or a terminal breaks, and the
 // pieces of a long text in Python.
 var undoings = []undoing{
-	{undo: putFor(`""`, `""`, `"`)}, {undo: quotedOnceLess}, {undo: putFor(`'\''`, `'\''`, `'`)}, // of a shell
-	{undo: putFor(`\textbackslash`, `\textbackslash `, `\`, `\textbackslash{}`, `\`, `\textasciitilde `, `~`,
-		`\textasciicircum `, `^`, `\_`, `_`)},
+	{undo: quoted(`""`)}, {undo: quotedOnceLess}, {undo: quoted(`'\''`)}, {undo: ofLaTeX},
 	{undo: withoutEntities}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
 	{undo: inOneLine}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
 }
 
-// putFor is the undoing of what is written in place of something else, in pairs, in texts with a sign of that.
-func putFor(sign string, pairs ...string) func([]byte, []int) []byte {
-	back := strings.NewReplacer(pairs...)
-	return func(text []byte, _ []int) []byte {
-		if !bytes.Contains(text, []byte(sign)) {
+// quoted is the undoing of a quote that is written in this way within its like. What begins behind such quotes themselves
+// ends at no quote any more.
+func quoted(so string) func([]byte, []int) []byte {
+	return func(text []byte, begun []int) []byte {
+		if !bytes.Contains(text, []byte(so)) {
 			return text
 		}
-		return []byte(back.Replace(string(text)))
+		text = bytes.Clone(text)
+		for _, at := range begun {
+			if at > 0 && text[at-1] == so[0] && !bytes.HasSuffix(text[:at], []byte(so)) {
+				text[at-1] = ' '
+			}
+		}
+		return bytes.ReplaceAll(text, []byte(so), []byte(so[:1]))
 	}
 }
 
 // quotedOnceLess gives a text with a quote for two, where the text of bytes is quoted so: in an image two quotes are
 // two bytes.
-func quotedOnceLess(text []byte, _ []int) []byte {
-	if !bytes.Contains(text, []byte("''")) || !quotedTwice.Match(text) {
+func quotedOnceLess(text []byte, begun []int) []byte {
+	if !quotedTwice.Match(text) {
 		return text
 	}
-	return bytes.ReplaceAll(text, []byte("''"), []byte("'"))
+	return quoted("''")(text, begun)
+}
+
+var plainLaTeX = strings.NewReplacer(`\textbackslash `, `\`, `\textbackslash{}`, `\`, `\textasciitilde `, `~`,
+	`\textasciicircum `, `^`, `\_`, `_`)
+
+func ofLaTeX(text []byte, _ []int) []byte {
+	if !bytes.Contains(text, []byte(`\textbackslash`)) {
+		return text
+	}
+	return []byte(plainLaTeX.Replace(string(text)))
 }
 
 // escapedOnceLess gives a text as the one that it is a string of, if images in it were escaped more than once.
