@@ -288,7 +288,8 @@ func TestImagesAcrossBlocks(t *testing.T) {
 
 func TestPackedFrom(t *testing.T) {
 	line := strings.Repeat("A", 50)
-	for text, want := range map[string]string{"": "", "some words abc": "abc", line + line: line + line, "a b\n" + line: line,
+	for text, want := range map[string]string{"": "", "some words abc": "abc", line + line: line + line,
+		"a b\n" + line:                          line,
 		"x: " + line + "\n  " + line + "\n  ab": line + "\n  " + line + "\n  ab", "x y\n  " + line + "\n": "  " + line + "\n",
 		"A mail:\n> " + line + "\n> " + line: "> " + line + "\n> " + line, "x y\nabc\n": ""} {
 		testkit.Same(t, text, want, text[packedFrom([]byte(text)):])

@@ -324,17 +324,17 @@ func (u undoing) of(f form) form {
 	return form{plain, beginnings(plain, spelledMarks), f.guessed || u.guesses}
 }
 
-// undoings are for tables of text, SQL and YAML, which write a quote twice, shells, LaTeX as pandas writes it, pages, which
-// have entities, strings within strings, which are escaped once more, lines that YAML or a terminal breaks, and the
-// pieces of a long text in Python.
+// undoings are for tables of text, SQL and YAML, which write a quote twice, shells, LaTeX as pandas writes it, pages,
+// which have entities, strings within strings, which are escaped once more, lines that YAML or a terminal breaks, and
+// the pieces of a long text in Python.
 var undoings = []undoing{
 	{undo: quoted(`""`)}, {undo: quotedOnceLess}, {undo: quoted(`'\''`)}, {undo: ofLaTeX},
 	{undo: withoutEntities}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
 	{undo: inOneLine}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
 }
 
-// quoted is the undoing of a quote that is written in this way within its like. What begins behind such quotes themselves
-// ends at no quote any more.
+// quoted is the undoing of a quote that is written in this way within its like. What begins behind such quotes
+// themselves ends at no quote any more.
 func quoted(so string) func([]byte, []int) []byte {
 	return func(text []byte, begun []int) []byte {
 		if !bytes.Contains(text, []byte(so)) {

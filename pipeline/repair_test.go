@@ -350,7 +350,8 @@ func TestOlderStateKeepsWhatALaterEditionAdded(t *testing.T) {
 			testkit.Same(t, "rows", c.rows, namesOf(w.checkSound().rows))
 		})
 	}
-	// Of an image that an audit heard was taken out of its gallery only a run knows the entry. Nothing shows it until then.
+	// Of an image that an audit heard was taken out of its gallery only a run knows the entry. Nothing shows it until
+	// then.
 	for _, jobs := range []string{"purge offline; list g 0; purge offline", "recheck; list g 0; recheck", "list g 0",
 		"nothing heard; recheck; list g 0", "nothing heard; purge; list g 0; recheck"} {
 		w := ran.copied(t).do("image left g/1; serve 404 g/1")
