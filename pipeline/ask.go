@@ -33,10 +33,11 @@ type asker struct {
 	held       map[manifest.Key]bool               // those that waited for a confirmation when the run began
 	parents    map[manifest.PostID]manifest.PostID // of the crossposts that this run found live
 	abouts     map[string]manifest.Reason
-	unasked    bool                     // Reddit refused to say what a community is: no other is asked about
-	unanswered map[manifest.PostID]bool // posts that Reddit gave no verdict on in this run
-	warned     map[manifest.Reason]bool // reasons of removals that are not known here
-	half       bool                     // not every post was asked about: what the asking found is not settled
+	unasked    bool                               // Reddit refused to say what a community is: no other is asked about
+	unanswered map[manifest.PostID]bool           // posts that Reddit gave no verdict on in this run
+	warned     map[manifest.Reason]bool           // reasons of removals that are not known here
+	laterOf    map[manifest.PostID][]manifest.Key // run.later, by their posts
+	half       bool                               // not every post was asked about: what the asking found is not settled
 }
 
 // An asked is a post that the asker asks about, with the tombstone that it has after the answer.

@@ -395,42 +395,56 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 // hearLater notes what answers say of images of posts that stay whose entries state.db does not have, as if an audit had
 // heard it: a run takes out what was removed, though Reddit's list may not have it any more by then.
 func (s *asker) hearLater(ctx context.Context, answers []sweep.Heard[asked]) error {
+	if s.laterOf == nil {
+		s.laterOf = map[manifest.PostID][]manifest.Key{}
+		for _, l := range s.later {
+			s.laterOf[l.ID] = append(s.laterOf[l.ID], l.Key)
+		}
+	}
 	changed := false
-	for _, l := range s.later {
-		at := slices.IndexFunc(answers, func(h sweep.Heard[asked]) bool { return h.Post.ID == l.ID })
-		if at < 0 || answers[at].Found == nil || answers[at].Verdict.State.Gone() {
+	for _, h := range answers {
+		if h.Found == nil || h.Verdict.State.Gone() {
 			continue
 		}
-		rec, err := s.stored(ctx, l.Key)
-		if err != nil {
-			return err
-		}
-		if rec.Key == l.Key {
-			continue
-		}
-		origins, err := s.Workspace.Origins(ctx, []manifest.PostID{l.ID})
-		if err != nil {
-			return err
-		}
-		if s.heard == nil {
-			s.heard = state.HeardNote{}
-		}
-		source := origins.Of(l.Key)
-		c := answers[at].Found.ImageFrom(l.Image, source, origins.Beside(l.Key))
-		was, waits := s.heard[l.ID].Images[l.Image]
-		switch {
-		case c.Removed() && !waits:
-			s.heard.HearLater(l.Key, answers[at].Verdict.State, c.Fault.Reason, s.Now())
-			changed = true
-		case waits && c.Shows(was.Reason, source):
-			delete(s.heard[l.ID].Images, l.Image)
-			changed = true
+		for _, k := range s.laterOf[h.Post.ID] {
+			news, err := s.hearLaterImage(ctx, k, h)
+			if err != nil {
+				return err
+			}
+			changed = changed || news
 		}
 	}
 	if !changed {
 		return nil
 	}
 	return state.WriteNote(ctx, s.Workspace, s.heard)
+}
+
+// hearLaterImage is hearLater of one image, and reports whether the answer is news.
+func (s *asker) hearLaterImage(ctx context.Context, k manifest.Key, h sweep.Heard[asked]) (news bool, err error) {
+	rec, err := s.stored(ctx, k)
+	if err != nil || rec.Key == k {
+		return false, err
+	}
+	origins, err := s.Workspace.Origins(ctx, []manifest.PostID{k.ID})
+	if err != nil {
+		return false, err
+	}
+	if s.heard == nil {
+		s.heard = state.HeardNote{}
+	}
+	source := origins.Of(k)
+	c := h.Found.ImageFrom(k.Image, source, origins.Beside(k))
+	was, waits := s.heard[k.ID].Images[k.Image]
+	switch {
+	case c.Removed() && !waits:
+		s.heard.HearLater(k, h.Verdict.State, c.Fault.Reason, s.Now())
+		return true, nil
+	case waits && c.Shows(was.Reason, source):
+		delete(s.heard[k.ID].Images, k.Image)
+		return true, nil
+	}
+	return false, nil
 }
 
 // recordBare notes the removal of images that are not here out of posts that are.
