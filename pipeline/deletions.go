@@ -392,8 +392,8 @@ func (s *asker) recordImages(ctx context.Context, answers []sweep.Heard[asked]) 
 	return said, bare, nil
 }
 
-// hearLater notes what answers say of images of posts that stay whose entries state.db does not have, as if an audit had
-// heard it: a run takes out what was removed, though Reddit's list may not have it any more by then.
+// hearLater notes what answers say of images of posts that stay whose entries state.db does not have, as if an audit
+// had heard it: a run takes out what was removed, though Reddit's list may not have it any more by then.
 func (s *asker) hearLater(ctx context.Context, answers []sweep.Heard[asked]) error {
 	if s.laterOf == nil {
 		s.laterOf = map[manifest.PostID][]manifest.Key{}
