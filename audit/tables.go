@@ -28,9 +28,11 @@ import (
 )
 
 const (
-	maxColumns  = 10_000     // that are told apart; JSON whose keys are values has more
-	maxLevels   = 200        // of a JSON, each of which has its path in memory
-	ourDatabase = 0x72687964 // the application id of state.db
+	maxColumns    = 10_000     // that are told apart; JSON whose keys are values has more
+	maxCell       = 64 << 10   // bytes of a cell that is searched for captions with the others of its column
+	columnsMemory = 32 << 20   // bytes that those of a table take together; the cells of others are searched one by one
+	maxLevels     = 200        // of a JSON, each of which has its path in memory
+	ourDatabase   = 0x72687964 // the application id of state.db
 )
 
 // ScanColumns names the columns of a table that another program wrote. An empty name means this tool's own name
