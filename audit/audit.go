@@ -322,9 +322,8 @@ type audit struct {
 	report       Report
 	found        []sight
 	sightings    []*sighting
-	inRows       map[*source]map[digest]bool // of the images in the rows of tables, once all are scanned
-	doubts       map[digest]*doubt           // of the digests of a picture
-	alone        []place                     // of the values of which hit.alone is said
+	doubts       map[digest]*doubt // of the digests of a picture
+	alone        []place           // of the values of which hit.alone is said
 	opens        map[Open]*tally
 	texts        sync.Pool // of *caption.Text
 	rowsHeld     rowsHeld
@@ -345,7 +344,7 @@ func newAudit(c Config) *audit {
 		goneImages: map[manifest.Key]lostImage{},
 		removed:    map[string]*evidence{}, former: map[string]*evidence{},
 		nobodys: map[clue[digest]]bool{}, lastShown: map[string][]digest{}, removals: auditlog.NewRemovals(),
-		told: map[manifest.PostID]*reddit.Post{}, inRows: map[*source]map[digest]bool{},
+		told: map[manifest.PostID]*reddit.Post{},
 		rowsHeld: rowsHeld{stale: map[manifest.PostID]bool{},
 			held: map[manifest.PostID]bool{}, heard: map[manifest.PostID]bool{}, barred: map[manifest.PostID]bool{},
 			copies: map[string]map[manifest.PostID]bool{}},

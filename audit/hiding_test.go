@@ -198,6 +198,13 @@ func TestImagesInTexts(t *testing.T) {
 			"c.txt":  regexp.MustCompile(".{80}").ReplaceAllString(printedAs(body), "$0\n") + "\n",
 			"d.txt": strings.Repeat("Of other things.\n", (searchBlock-len(cell)/2)/17) + cell +
 				strings.Repeat("\nAnd more of them.", searchBlock/20),
+			"f.js": "const image = [" + listed(body, "%d", ", ") + "];\n", "a.md": "```json\n{\"image\":[" + listed(body, "%d", ",") + "]}\n",
+			"a.java": "byte[] image = {" + signed(body, "%d", ", ") + "};", "a.h": "char image[] = {\n  " + listed(body, "0x%02x", ",\n  ") + "\n};\n",
+			"c.jsonl": "# images\n{\"id\":\"x1\",\"image\":[" + listed(body, "%d", ",") + "]}\n",
+			"e.txt":   "image: " + listed(body, "%02x", ":") + ".\n", "f.txt": listed(body, "%02X", " "),
+			"c.ipynb": `{"cells":[{"outputs":[{"text":["[` + listed(body, "%d", `,\n", "`) + `]"]}]}]}`,
+			"g.txt": strings.Repeat("Of other things.\n", (searchBlock-3*len(body))/17) + listed(body, "%d", ", ") +
+				strings.Repeat("\nAnd more of them.", searchBlock/20),
 			"e.js": "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
 			"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",
@@ -232,7 +239,11 @@ func TestUnreadTexts(t *testing.T) {
 		}
 		for text, want := range map[string]Verdict{
 			"x=" + regexp.MustCompile(`((?:\\x\w\w|[^\\]){20})`).ReplaceAllString(printed, "$1' . '"): Undecided,
-			"x = \"" + letters.String() + "\"": Pass,
+			"x = \"" + letters.String() + "\"":                                                                            Pass,
+			"x = [" + listed(body, "%d", ", ") + "]":                                                                      Pass,
+			"x = [" + listed(body[:len(body)/2], "%d", ", ") + ", ...]":                                                   Undecided,
+			"x = [" + listed(body[:100], "%d", ", ") + ", ...]":                                                           Pass,
+			"x = " + listed(body[:len(body)/2], "%02x", " ") + " ... 2.5":                                                 Undecided,
 			"{'" + live1 + "': '" + hex.EncodeToString(body) + "',\n'" + live2 + "': '" + hex.EncodeToString(body) + "'}": Pass,
 			"<table><tr><td>" + live1 + "</td><td>" + html.EscapeString(printed) + "</td></tr></table>":                   Pass,
 			"{\"id\": \"" + live1 + "\", \"image\": " + strconv.Quote(printed) + "}":                                      Pass,
@@ -271,6 +282,7 @@ func TestImagesAcrossBlocks(t *testing.T) {
 			return "- id: " + live1 + "\n  image: !!binary |\n    " + lines + "\n"
 		},
 		"printed": func(b []byte) string { return live1 + ": " + printedAs(b) + "\n" },
+		"numbers": func(b []byte) string { return live1 + ": [" + listed(b, "%d", ", ") + "]\n" },
 	} {
 		var text strings.Builder
 		for _, b := range bodies {
@@ -293,6 +305,15 @@ func TestPackedFrom(t *testing.T) {
 		"x: " + line + "\n  " + line + "\n  ab": line + "\n  " + line + "\n  ab", "x y\n  " + line + "\n": "  " + line + "\n",
 		"A mail:\n> " + line + "\n> " + line: "> " + line + "\n> " + line, "x y\nabc\n": ""} {
 		testkit.Same(t, text, want, text[packedFrom([]byte(text)):])
+	}
+}
+
+func TestWrittenFrom(t *testing.T) {
+	for text, want := range map[string]string{"": "", "some words": "", "255, 216, 25": "", "in 255, 216, 255, 2": "255, 216, 255, 2",
+		"x=\"0x89, 0x50, 0x4E,\\n0x47": "0x89, 0x50, 0x4E,\\n0x47", "-1,-40,-1,": "-1,-40,-1,", "1255, 216, 255, 2": "",
+		"ff:d8:ff:e0 in": "", "x ff:d8:ff:e0": "ff:d8:ff:e0", "71 73 70 56.0": "71 73 70 56.0", "72 73 70 56": "", "71 73 70 56.5": "71 73 70 56.5",
+		"256, 216, 255": "", "0xfff, 0xd8, 0xff": ""} {
+		testkit.Same(t, text, want, text[writtenFrom([]byte(text)):])
 	}
 }
 

@@ -270,6 +270,7 @@ func (a *audit) claimed(entries []string, gone bool) *known {
 // resolve judges what was seen in all sources: what a row of a post that must be gone holds is searched for in all
 // others.
 func (a *audit) resolve(ctx context.Context) error {
+	a.forgetTwice()
 	gone := map[*sighting]*known{}
 	for _, s := range a.sightings {
 		k := a.claimed(s.claims(), true)
@@ -296,17 +297,6 @@ func (a *audit) resolve(ctx context.Context) error {
 		return gone[s] != nil && rec == nil
 	})
 	a.gone.index()
-	for _, s := range a.sightings {
-		for _, d := range s.digests {
-			if s.table == nil || d == (digest{}) {
-				continue
-			}
-			if a.inRows[s.src] == nil {
-				a.inRows[s.src] = map[digest]bool{}
-			}
-			a.inRows[s.src][d] = true
-		}
-	}
 	known := &a.report.Known
 	for _, e := range a.order {
 		if e.MustGo {
@@ -323,6 +313,25 @@ func (a *audit) resolve(ctx context.Context) error {
 	}
 	a.tellAlone()
 	return ctx.Err()
+}
+
+// forgetTwice forgets what was seen in the text of a table and in a row of it: the row says more.
+func (a *audit) forgetTwice() {
+	type seen struct {
+		digest
+		in *source
+	}
+	rows := map[seen]bool{}
+	for _, s := range a.sightings {
+		for _, d := range s.digests {
+			if s.table != nil && !s.text && d != (digest{}) {
+				rows[seen{d, s.src}] = true
+			}
+		}
+	}
+	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
+		return s.text && slices.ContainsFunc(s.digests, func(d digest) bool { return rows[seen{d, s.src}] })
+	})
 }
 
 // count counts a post by what is known of all of these: of the post, or of the images that it lost.
@@ -448,7 +457,7 @@ func (a *audit) decideImage(s *sighting) {
 	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
 	// A workspace had no other images than those that it knows.
-	case s.again && (!s.text || slices.ContainsFunc(s.digests, func(d digest) bool { return a.inRows[s.src][d] })),
+	case s.again && !s.text,
 		a.Workspace != nil, s.side <= iconSide, a.report.Known.Digests == a.report.Known.MustGo:
 	// Whose name, row or looks an image has may keep it, so the image of another post under it is not seen.
 	case mine != nil || a.looksLikeOneThatStays(s):

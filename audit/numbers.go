@@ -2,12 +2,16 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rehydrate/internal/picture"
 )
 
 const (
@@ -51,6 +55,112 @@ func (w walker) content(p place, spelled *io.SectionReader, whole, signed bool) 
 		w.scan(p, spelled)
 	}
 	return is, err
+}
+
+// written looks at images whose bytes stand in a text as numbers: in the code of programs, in logs, in dumps, and in JSON
+// that is a part of something else.
+func (w walker) written(p place, text []byte) {
+	for done := 0; ; {
+		at, hex := nextWritten(text[done:])
+		at += done
+		if at == len(text) {
+			return
+		}
+		raw, size := writtenBytes(text[at:], hex, nil, maxImage)
+		done = at + size
+		if len(raw) < fewBytes { // it is only the beginning of one
+			continue
+		}
+		found := w.carve(p.in("spelled bytes"), raw)
+		// Within other numbers it may begin by chance.
+		before := bytes.TrimRight(text[:at], betweenNumbers)
+		within := len(before) > 0 && isID[before[len(before)-1]]
+		if len(found) == 0 && len(raw) >= spelledMarks && !within {
+			w.unreadImage(p)
+		}
+	}
+}
+
+// writtenFrom returns where the image begins that a text has as numbers and that may go on behind its end; the end if
+// there is none.
+func writtenFrom(text []byte) int {
+	tail := len(bytes.TrimRight(text, "-.xX0123456789abcdefABCDEFnr"+betweenNumbers))
+	at, _ := nextWritten(text[tail:])
+	return tail + at
+}
+
+// nextWritten returns where the first image begins that a text has as numbers, and whether these are in hex; the end if
+// there is none.
+func nextWritten(text []byte) (at int, hex bool) {
+	var first [len(picture.MagicGIF)]byte
+	for at = range text {
+		hex := false
+		switch string(text[at:min(len(text), at+2)]) { // of nearly all numbers others
+		case "25", "-1", "13", "71", "82":
+		case "0x", "0X", "ff", "FF", "fF", "Ff", "89", "47", "52":
+			hex = true
+		default:
+			continue
+		}
+		if at > 0 && (isID[text[at-1]] || strings.IndexByte("-._", text[at-1]) >= 0) {
+			continue
+		}
+		if raw, _ := writtenBytes(text[at:], hex, first[:0], len(first)); isMagic(raw) {
+			return at, hex
+		}
+	}
+	return len(text), false
+}
+
+// betweenNumbers is what may stand between two numbers: they may be those of a dump, or of a list that is a string.
+const betweenNumbers = " \t\r\n,;:\"'\\"
+
+// writtenBytes reads the bytes with which a text begins as numbers, in decimals, where those above 127 may be below zero,
+// or in hex, and returns how much of the text they take.
+func writtenBytes(text []byte, hex bool, raw []byte, most int) (read []byte, end int) {
+	for at := 0; len(raw) < most; {
+		b, size := writtenByte(text[at:], hex)
+		if size == 0 {
+			break
+		}
+		raw, end = append(raw, b), at+size
+		for at = end; at < len(text); at++ { // the end of a line may be escaped
+			if escaped := text[at-1] == '\\' && (text[at] == 'n' || text[at] == 'r'); !escaped && !isBetween[text[at]] {
+				break
+			}
+		}
+		if at == end {
+			break
+		}
+	}
+	return raw, end
+}
+
+var isBetween = setOf(betweenNumbers)
+
+// writtenByte reads a byte as a number, and returns how long that is: 0 for none.
+func writtenByte(text []byte, hex bool) (b byte, size int) {
+	digits, is, base := text[:min(len(text), len("-128.0")+1)], &isDigit, 10
+	sign := len(digits) - len(bytes.TrimPrefix(digits, []byte("-")))
+	if hex {
+		is, base, sign = &isHex, 16, 0
+		if len(digits) > 1 && digits[0] == '0' && digits[1]|' ' == 'x' {
+			sign = 2
+		}
+	}
+	size = endOf(digits, sign, is)
+	if hex && sign == 0 && size != 2 {
+		return 0, 0
+	}
+	n, err := strconv.ParseInt(string(digits[sign:size]), base, 16)
+	if !hex {
+		n -= 2 * n * int64(sign)
+		size += len(digits[size:]) - len(bytes.TrimPrefix(digits[size:], []byte(".0")))
+	}
+	if err != nil || n < math.MinInt8 || n > math.MaxUint8 || size < len(digits) && isID[digits[size]] {
+		return 0, 0
+	}
+	return byte(n), size
 }
 
 // isText reports whether bytes are a text in UTF-8, and not numbers that happen to be those of letters: these are next

@@ -175,8 +175,7 @@ const aroundLines = " \t\r\"',>+"
 func (w walker) carve(p place, block []byte) map[digest]int {
 	w.depth++
 	images, found := 0, map[digest]int{} // where the last one ends
-	// The image formats that a run stores: only they can be images of erased posts as they were published.
-	for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF} {
+	for _, magic := range storedMagic {
 		w.each(p, block, magic, func(at int) {
 			// Strip ends where the image does, so what follows in the block does not count.
 			stripped, err := picture.Strip(block[at:], picture.Format(block[at:]))

@@ -63,9 +63,15 @@ func (w walker) spelled(p place, text []byte) {
 			return
 		}
 	}
-	// A name may be cut off, and so is a cell of a text at its commas: it is looked at as a whole, too.
-	cut := p.label && !p.again || p.table != nil && !p.table.typed
-	if most > count(func(digest) bool { return true }) && w.report.Known.MustGo > 0 && !cut {
+	if most > count(func(digest) bool { return true }) {
+		w.unreadImage(p)
+	}
+}
+
+// unreadImage notes that an image begins in a text which cannot be read. A name may be cut off, and so is a cell of a text
+// at its commas: it is looked at as a whole, too.
+func (w walker) unreadImage(p place) {
+	if cut := p.label && !p.again || p.table != nil && !p.table.typed; w.report.Known.MustGo > 0 && !cut {
 		w.openOnce(p.src.where, p.String(), "look at it with the program that wrote it, or delete it",
 			"an image that is spelled out in the text, in a way that cannot be read")
 	}
@@ -193,14 +199,23 @@ func beginsImage(text []byte) bool {
 			break
 		}
 		spelled, text = append(spelled, b), text[size:]
-		for _, magic := range []string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF} {
-			if string(spelled) == magic[:min(len(magic), len(picture.MagicGIF))] {
-				return true
-			}
+		if isMagic(spelled) {
+			return true
 		}
 	}
 	return false
 }
+
+// isMagic reports whether bytes begin as a format that a run stores.
+func isMagic(b []byte) bool {
+	return slices.ContainsFunc(storedMagic[:], func(magic string) bool {
+		return bytes.HasPrefix(b, []byte(magic[:min(len(magic), len(picture.MagicGIF))]))
+	})
+}
+
+// storedMagic has how the formats begin that a run stores: only they can be images of erased posts as they were
+// published.
+var storedMagic = [...]string{picture.MagicJPEG, picture.MagicPNG, picture.MagicGIF, picture.MagicRIFF}
 
 // mayBegin is beginsImage by the first bytes alone, which nearly always tell that it does not.
 func mayBegin(text []byte) bool {

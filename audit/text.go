@@ -44,7 +44,13 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
 		// So does an image that is spelled out.
-		if n := len(held) - image; image >= 0 && !last && !binary && int64(n) <= p.atOnce(2*maxImage) && goesOn(held) {
+		from := writtenFrom(held)
+		if image >= 0 && goesOn(held) {
+			from = min(from, image)
+		} else {
+			image = -1
+		}
+		if n := len(held) - from; !last && !binary && int64(n) <= p.atOnce(2*maxImage) {
 			open = max(open, n)
 		} else {
 			image = -1
@@ -115,6 +121,7 @@ var (
 	isPacked = setOf(idBytes + "+/-_") // in base64 of either alphabet, and so in hex
 	isHex    = setOf("0123456789abcdefABCDEF")
 	isOctal  = setOf("01234567")
+	isDigit  = setOf("0123456789")
 	isNoText = setOf("\x00\x01\x02\x03\x04\x05\x06\x07\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f")
 )
 
@@ -152,6 +159,7 @@ func (w walker) search(p place, text []byte, first, last bool) {
 	w.lines(p, rest)
 	w.parted(p, text, plain)
 	w.spelled(p, text)
+	w.written(p, text)
 }
 
 // words searches a text that stands beside the content of a container.
