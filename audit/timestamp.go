@@ -7,9 +7,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/digitorus/pkcs7"
@@ -74,8 +77,8 @@ func askStamp(ctx context.Context, url string, digest [sha256.Size]byte) ([]byte
 }
 
 // CheckStamp reads an answer that RequestStamp returned. It fails unless the stamp is that of a document with the
-// digest, the signature is good, and the signer's certificate leads to one of roots and was valid for time-stamping at
-// the time that the stamp names.
+// digest, the signature is good, and the signer's certificate is one for time-stamping alone, leads to one of roots and
+// was valid at the time that the stamp names.
 func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (Stamp, error) {
 	if roots == nil {
 		return Stamp{}, errors.New("check a time stamp: no root certificates")
@@ -101,6 +104,9 @@ func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (
 		for _, c := range token.Certificates {
 			intermediates.AddCert(c)
 		}
+		if err := isOfAuthority(token, signer); err != nil {
+			return err
+		}
 		return token.VerifyWithOpts(x509.VerifyOptions{Roots: roots, Intermediates: intermediates,
 			CurrentTime: stamped.Time,
 			KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}})
@@ -108,6 +114,25 @@ func CheckStamp(answer []byte, digest [sha256.Size]byte, roots *x509.CertPool) (
 		return Stamp{}, fmt.Errorf("the time stamp's signature does not hold: %w", err)
 	}
 	return Stamp{Time: stamped.Time.UTC(), Authority: signer.Subject.String()}, nil
+}
+
+// isOfAuthority fails unless what is signed is the content of a time stamp, and the signer's certificate is for nothing
+// else than signing such, as RFC 3161 requires in sections 2.4.2 and 2.3: any other certificate of the same root could
+// sign what is taken for a stamp.
+func isOfAuthority(token *pkcs7.PKCS7, signer *x509.Certificate) error {
+	tstInfo, extKeyUsage := asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 1, 4}, asn1.ObjectIdentifier{2, 5, 29, 37}
+	var kind asn1.ObjectIdentifier
+	if err := token.UnmarshalSignedAttribute(pkcs7.OIDAttributeContentType, &kind); err != nil || !kind.Equal(tstInfo) {
+		return errors.New("what it signs is no time stamp")
+	}
+	alone := slices.Equal(signer.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}) &&
+		len(signer.UnknownExtKeyUsage) == 0
+	if !alone || !slices.ContainsFunc(signer.Extensions, func(e pkix.Extension) bool {
+		return e.Id.Equal(extKeyUsage) && e.Critical
+	}) {
+		return errors.New("its certificate is not one for time stamps alone")
+	}
+	return nil
 }
 
 // derSequence is the first byte of every TimeStampResp in DER.

@@ -17,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/digitorus/pkcs7"
 	"github.com/digitorus/timestamp"
+
+	"rehydrate/internal/testkit"
 )
 
 // An authority is `openssl ts`, with certificates that openssl made.
@@ -40,6 +43,12 @@ basicConstraints = critical,CA:TRUE
 extendedKeyUsage = critical,timeStamping
 [tls]
 extendedKeyUsage = serverAuth
+[any]
+basicConstraints = CA:FALSE
+[loose]
+extendedKeyUsage = timeStamping
+[also]
+extendedKeyUsage = critical,timeStamping,codeSigning
 [ts]
 serial = serial
 digests = sha256
@@ -132,6 +141,28 @@ func (a *authority) byHand(t *testing.T) func(http.ResponseWriter, *http.Request
 	}
 }
 
+// asDocument signs the content of an answer as one signs any document.
+func (a *authority) asDocument(t *testing.T, answer []byte) []byte {
+	t.Helper()
+	stamped, err := timestamp.ParseResponse(answer)
+	testkit.OK(t, err)
+	token, err := pkcs7.Parse(stamped.RawToken)
+	testkit.OK(t, err)
+	pair, err := tls.X509KeyPair(a.read(t, "tsa.pem"), a.read(t, "tsa.key"))
+	testkit.OK(t, err)
+	document, err := pkcs7.NewSignedData(token.Content)
+	testkit.OK(t, err, document.AddSigner(pair.Leaf, pair.PrivateKey, pkcs7.SignerInfoConfig{}))
+	signed, err := document.Finish()
+	testkit.OK(t, err)
+	var parts struct{ Status, Token asn1.RawValue }
+	_, err = asn1.Unmarshal(answer, &parts)
+	testkit.OK(t, err)
+	parts.Token = asn1.RawValue{FullBytes: signed}
+	answer, err = asn1.Marshal(parts)
+	testkit.OK(t, err)
+	return answer
+}
+
 func TestRequestStamp(t *testing.T) {
 	a := newAuthority(t, "tsa")
 	document := []byte(`{"verdict": "PASS"}`)
@@ -178,6 +209,7 @@ func TestRequestStamp(t *testing.T) {
 // An authority that misbehaves gives no stamp.
 func TestRequestStampRefuses(t *testing.T) {
 	a, web := newAuthority(t, "tsa"), newAuthority(t, "tls")
+	anything, loose, also := newAuthority(t, "any"), newAuthority(t, "loose"), newAuthority(t, "also")
 	document := []byte("statement")
 	stale, _, err := RequestStamp(t.Context(), a.URL, sha256.Sum256(document), a.roots)
 	if err != nil {
@@ -201,7 +233,15 @@ func TestRequestStampRefuses(t *testing.T) {
 		}, "read the time stamp"},
 		{"without end", a, func(w http.ResponseWriter, _ *http.Request, _ []byte) { w.Write(make([]byte, maxStamp+1)) },
 			"longer than"},
-		{"a certificate for web servers", web, web.byHand(t), "incompatible key usage"},
+		{"a certificate for web servers", web, web.byHand(t), "not one for time stamps alone"},
+		{"a certificate for anything", anything, anything.byHand(t), "not one for time stamps alone"},
+		{"a certificate whose use need not be heeded", loose, loose.byHand(t), "not one for time stamps alone"},
+		{"a certificate for code, too", also, also.byHand(t), "not one for time stamps alone"},
+		{"a signed document", a, func(w http.ResponseWriter, r *http.Request, query []byte) {
+			stamped := httptest.NewRecorder()
+			a.byHand(t)(stamped, r, query)
+			w.Write(a.asDocument(t, stamped.Body.Bytes()))
+		}, "what it signs is no time stamp"},
 	} {
 		tt.from.answer = tt.answer
 		_, _, err := RequestStamp(t.Context(), tt.from.URL, sha256.Sum256(document), tt.from.roots)
