@@ -496,6 +496,75 @@ func (s *asker) settle(ctx context.Context) error {
 	return s.settleHeard(ctx)
 }
 
+// settleLeaving settles the removals of posts that a changed manifest no longer names, before it is loaded: from then on
+// nobody asks about them, and what was taken down would come back with another edition, or in another post. What has to
+// wait keeps the manifest from being loaded.
+func (r *run) settleLeaving(ctx context.Context) error {
+	left, err := r.leaving(ctx)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	// What stands against the manifest is found before anything changes.
+	if err := r.supposeLoad(ctx); err != nil {
+		return err
+	}
+	if err := r.holdTombstones(ctx); err != nil {
+		return err
+	}
+	if err := r.takeHeard(ctx); err != nil {
+		return err
+	}
+	if err := r.settleUnasked(ctx); err != nil {
+		return err
+	}
+	r.settled = false // what audits heard of entries that are loaded comes next
+	left, err = r.leaving(ctx)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return &WaitingError{len(left)}
+}
+
+// leaving returns the posts whose removal is withheld, or was heard by an audit, and that the release no longer names
+// with all of their images, and whether their removal waits for a confirmation. Of one that is unavailable nothing would
+// be forgotten.
+func (r *run) leaving(ctx context.Context) (posts map[manifest.PostID]bool, err error) {
+	b, bound, err := r.Workspace.Binding(ctx)
+	if err != nil || !bound || b.Release != r.releaseName() || r.isLoaded(b) {
+		return nil, err
+	}
+	heard, err := state.ReadNote[state.HeardNote](ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	left := map[manifest.Key]bool{}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
+		if err != nil {
+			return nil, err
+		}
+		after, goes := heard.Applied(rec)
+		t := rec.Trouble
+		image := t != nil && t.Withheld()
+		if (goes || image || rec.Post.Withheld) && (image || after.Post.State != manifest.StateUnavailable) {
+			left[rec.Key] = rec.Post.Unconfirmed || image && t.Beside == workspace.Unconfirmed
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil
+	}
+	for e, err := range r.entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		delete(left, e.Key)
+	}
+	posts = map[manifest.PostID]bool{}
+	for k, unconfirmed := range left {
+		posts[k.ID] = posts[k.ID] || unconfirmed
+	}
+	return posts, nil
+}
+
 // settleHeard clears what audits heard, which is settled, too, but for what only a run can settle: of images whose
 // entries an older state.db does not have.
 func (r *run) settleHeard(ctx context.Context) error {

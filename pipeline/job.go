@@ -260,6 +260,9 @@ func (r *run) load(ctx context.Context) error {
 	if err := r.checkList(ctx); err != nil {
 		return err
 	}
+	if err := r.settleLeaving(ctx); err != nil {
+		return err
+	}
 	if err := r.bind(ctx); err != nil {
 		return err
 	}
@@ -335,6 +338,14 @@ func (r *run) allowLoss(images, of int) error {
 	r.spent = r.spent || !few // a run binds a second time, to what it then has of the manifest
 	r.out.LeftManifest = images
 	return nil
+}
+
+// A WaitingError says that a changed manifest no longer names posts that are withheld: what an answer or an audit says
+// of them would be forgotten with their entries.
+type WaitingError struct{ Posts int }
+
+func (e *WaitingError) Error() string {
+	return fmt.Sprintf("the manifest no longer names %d of the posts whose removal is held back", e.Posts)
 }
 
 // confirmsRemovals reports whether the operator has confirmed the removals that earlier runs withheld. A confirmation

@@ -487,7 +487,8 @@ func (r *run) check(ctx context.Context, load func(*run, context.Context) error)
 	return err
 }
 
-// supposeLoad fails where load would because the manifest no longer names images that are stored.
+// supposeLoad fails where load would because the manifest no longer names images that are stored, or removals that wait
+// for a confirmation.
 func (r *run) supposeLoad(ctx context.Context) error {
 	b, _, err := r.Workspace.Binding(ctx)
 	if err != nil || r.isLoaded(b) {
@@ -509,10 +510,17 @@ func (r *run) supposeLoad(ctx context.Context) error {
 		}
 		delete(left, e.Key)
 	}
-	if len(left) == 0 {
-		return nil
+	if len(left) > 0 {
+		if err := r.allowLoss(len(left), of); err != nil {
+			return err
+		}
 	}
-	return r.allowLoss(len(left), of)
+	posts, err := r.leaving(ctx)
+	maps.DeleteFunc(posts, func(_ manifest.PostID, unconfirmed bool) bool { return !unconfirmed })
+	if err != nil || len(posts) == 0 || r.confirmsRemovals() {
+		return err
+	}
+	return &WaitingError{len(posts)}
 }
 
 // isLoaded reports whether a workspace with this binding has the entries of the release as they are now.

@@ -202,6 +202,10 @@ func diagnose(err error) (code int, hint string) {
 		return exitUsage,
 			"nothing was changed: check that these are the right annotations\n" +
 				"if those images are to be removed: rehydrate run RELEASE --confirm-removals"
+	case is[*pipeline.WaitingError](err):
+		return exitUsage,
+			"ask Reddit about them first: rehydrate recheck RELEASE\n" +
+				"if it holds them back again and the removals are right: rehydrate recheck RELEASE --confirm-removals"
 	case is[*workspace.OtherRelease](err):
 		return exitUsage, "give each release its own workspace: -w DIR"
 	default:
