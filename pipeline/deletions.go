@@ -508,6 +508,11 @@ func (r *run) settleLeaving(ctx context.Context) error {
 	if err := r.supposeLoad(ctx); err != nil {
 		return err
 	}
+	r.out.LeftManifest = 0 // it is counted again when it is loaded
+	had, err := mayLeave(ctx, r.Workspace)
+	if err != nil {
+		return err
+	}
 	if err := r.holdTombstones(ctx); err != nil {
 		return err
 	}
@@ -519,10 +524,18 @@ func (r *run) settleLeaving(ctx context.Context) error {
 	}
 	r.settled = false // what audits heard of entries that are loaded comes next
 	left, err = r.leaving(ctx)
-	if err != nil || len(left) == 0 {
+	if err == nil && len(left) > 0 {
+		err = &WaitingError{len(left)}
+	}
+	if err != nil {
 		return err
 	}
-	return &WaitingError{len(left)}
+	gone, err := state.MustErase(ctx, r.Workspace, r.stones, r.Policy)
+	if err != nil {
+		return err
+	}
+	r.leftGone, err = removedOf(ctx, r.Workspace, had, gone)
+	return err
 }
 
 // leaving returns the posts whose removal is withheld, or was heard by an audit, and that the release no longer names

@@ -114,7 +114,8 @@ type run struct {
 	later   []workspace.LooseImage // image files without rows that a later job takes back
 	// laterGone are those of them whose posts turned out to be gone.
 	laterGone []manifest.Key
-	out       state.Summary // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
+	leftGone  []state.RemovedPost // removed before a manifest was loaded that does not name them all
+	out       state.Summary       // what the job says of the dataset: Files, Unchanged, GuardSpares, Looks, rows
 }
 
 func newRun(c Config) *run {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"rehydrate/internal/testkit"
@@ -41,6 +42,13 @@ func TestRemovalsOutliveTheirEntries(t *testing.T) {
 func TestHeldBackPostsKeepTheirEntries(t *testing.T) {
 	ran := newWorld(t, numbered(20)...)
 	ran.do("serve 1 p05; run; post deleted p01 p03 p07; recheck").ok()
+	w := ran.copied(t).do("without p01 p03; run confirm").ok()
+	var removed []string
+	for _, p := range w.summary.Removed {
+		removed = append(removed, string(p.ID))
+	}
+	testkit.Same(t, "removed", "p05 p07 p01 p03", strings.Join(removed, " "))
+	testkit.Same(t, "left the manifest", 0, w.summary.LeftManifest)
 	for _, job := range []string{"run", "reread", "split"} {
 		w := ran.copied(t).do("without p01 p03; " + job)
 		waits, ok := errors.AsType[*WaitingError](w.err)
@@ -51,7 +59,7 @@ func TestHeldBackPostsKeepTheirEntries(t *testing.T) {
 		w.do("recheck; recheck confirm; " + job).ok()
 		testkit.Same(t, job+": images then", 16, len(w.imagesOf()))
 	}
-	w := ran.copied(t).do("post live p01 p03 p07; recheck; without p01 p03; run").ok()
+	w = ran.copied(t).do("post live p01 p03 p07; recheck; without p01 p03; run").ok()
 	testkit.Same(t, "live again", 18, len(w.checkSound().rows))
 	// Nothing would be forgotten of posts that are only unavailable.
 	w = ran.copied(t).do("post live p01 p03 p07; recheck; post absent p01 p03 p07; recheck").ok()

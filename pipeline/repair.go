@@ -257,13 +257,18 @@ func (r *run) removeLater(ctx context.Context, gone state.GoneSet) error {
 	return nil
 }
 
-// addLaterGone adds the posts of files that were left to the next run and are removed now to those that the job
-// removed.
+// addLaterGone adds to the posts that the job removed those whose entries state.db does not have: of files that were
+// left to the next run, and of a manifest that no longer names them.
 func (r *run) addLaterGone(removed []state.RemovedPost, gone state.GoneSet) []state.RemovedPost {
+	others := slices.Clone(r.leftGone)
 	for _, k := range r.laterGone {
-		post, is := gone.Of(k.String())
-		if is && !slices.ContainsFunc(removed, func(p state.RemovedPost) bool { return p.ID == k.ID }) {
-			removed = append(removed, state.RemovedPost{GonePost: post})
+		if post, is := gone.Of(k.String()); is {
+			others = append(others, state.RemovedPost{GonePost: post})
+		}
+	}
+	for _, o := range others {
+		if !slices.ContainsFunc(removed, func(p state.RemovedPost) bool { return p.ID == o.ID }) {
+			removed = append(removed, o)
 		}
 	}
 	return removed
