@@ -187,7 +187,9 @@ func backslashSize(b []byte) int {
 		return 6
 	case b[1] == 'x' && digits(4, &isHex):
 		return 4
-	case b[1] == 'u' && bracedEscape.Match(b):
+	case b[1] == 'U' && digits(10, &isHex):
+		return 10
+	case (b[1] == 'u' || b[1] == 'x') && bracedEscape.Match(b):
 		return bytes.IndexByte(b, '}') + 1
 	case isOctal[b[1]] && digits(4, &isOctal):
 		return 4
@@ -196,8 +198,8 @@ func backslashSize(b []byte) int {
 	return 1 + size
 }
 
-// bracedEscape is how JavaScript and Rust write a character by its number.
-var bracedEscape = regexp.MustCompile(`^\\u\{[0-9A-Fa-f]{1,6}\}`)
+// bracedEscape is how JavaScript and Rust, and Perl with an x, write a character by its number.
+var bracedEscape = regexp.MustCompile(`^\\[ux]\{[0-9A-Fa-f]{1,6}\}`)
 
 func entitySize(b []byte) int {
 	at := 1
@@ -254,7 +256,7 @@ func resolve(escape []byte) []byte {
 	case '&':
 		return []byte(html.UnescapeString(s))
 	}
-	if strings.HasPrefix(s, `\u{`) {
+	if len(s) > 3 && s[2] == '{' {
 		n, _ := strconv.ParseUint(s[3:len(s)-1], 16, 32) // of so few digits
 		return []byte(string(rune(n)))
 	}

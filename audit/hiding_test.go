@@ -205,6 +205,8 @@ func TestImagesInTexts(t *testing.T) {
 			"c.ipynb": `{"cells":[{"outputs":[{"text":["[` + listed(body, "%d", `,\n", "`) + `]"]}]}]}`,
 			"g.txt": strings.Repeat("Of other things.\n", (searchBlock-3*len(body))/17) + listed(body, "%d", ", ") +
 				strings.Repeat("\nAnd more of them.", searchBlock/20),
+			"a.go": "x := " + strconv.QuoteToASCII(string(body)) + "\n", "h.txt": "got " + strconv.Quote(string(body)) + "\n",
+			"a.pl": "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
 			"e.js": "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
 			"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",

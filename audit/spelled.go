@@ -485,7 +485,7 @@ func (w walker) narrow(p place, text []byte) map[digest]int {
 		case '\\':
 			escape := text[at+1 : min(len(text), at+5)]
 			if len(escape) == 4 && (bytes.HasPrefix(escape, []byte("u00")) && escape[3] > '7' ||
-				bytes.HasPrefix(escape, []byte("u{")) && escape[2] > '7') {
+				(escape[0] == 'u' || escape[0] == 'x') && escape[1] == '{' && escape[2] > '7') {
 				letters++
 			}
 		}
