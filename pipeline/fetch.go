@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math/bits"
-	"strconv"
 
 	"rehydrate/dedupe"
 	"rehydrate/internal/picture"
@@ -122,7 +120,7 @@ func (g *gatherer) admit(ctx context.Context, j fetchJob, d reddit.Download) err
 		img.SHA256 = state.SHA256(body)
 	}
 	// An image that is not the one the manifest means never reaches the disk.
-	if f := g.terms.compare(j.entry, img); f != nil {
+	if f := state.Compare(g.terms.policy, j.entry, img); f != nil {
 		return f
 	}
 	if e := j.erased; e != nil && e.File != img.OriginalSHA256 && e.Stripped != img.SHA256 &&
@@ -175,29 +173,4 @@ func (g *gatherer) writesOver(ctx context.Context, k manifest.Key, img workspace
 		return true, nil
 	}
 	return false, err
-}
-
-// compare holds an image against the digests that the manifest names; one that matches is enough.
-func (t terms) compare(e manifest.Entry, img workspace.Image) *policy.Fault {
-	distance, radius := 0, t.policy.Dedupe.HashRadius
-	if e.PHash != "" {
-		want, err := strconv.ParseUint(e.PHash, 16, 64)
-		if err != nil {
-			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
-		}
-		distance = bits.OnesCount64(want ^ img.PHash)
-	}
-	if e.Named() && !state.Proven(e, img) {
-		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
-			Detail: "the image has sha256 " + img.OriginalSHA256}
-		if e.PHash != "" { // an image that was only encoded again is near
-			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
-		}
-		return f
-	}
-	if distance > radius {
-		return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
-			Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", distance, radius)}
-	}
-	return nil
 }

@@ -23,6 +23,8 @@ func TestRemovalsOutliveTheirEntries(t *testing.T) {
 		{"stones deleted p01 p03; without p01 p03; run; post deleted p01 p03", "p01"},
 		{"audit left:g/1; image left g/1; without g/1; run", ""},
 		{"audit left:g/1; image left g/1; without g/1; reread", ""},
+		{"audit p01 p03; post deleted p01 p03; purge all; without p01 p03; run", "p01"},
+		{"audit left:g/1; image left g/1; purge all; without g/1; run", ""},
 	} {
 		w := ran.copied(t).do(c.steps).ok()
 		s := w.checkSound()
@@ -66,4 +68,19 @@ func TestHeldBackPostsKeepTheirEntries(t *testing.T) {
 	testkit.Same(t, "posts that wait", 3, w.checkSound().status.Withheld)
 	w.do("without p01 p03; run").ok()
 	testkit.Same(t, "unavailable", true, w.checkSound().imageOf("p05"))
+}
+
+// TestDigestsOfAnotherEdition: the row of an image goes with each job that loads an edition which names another one, and
+// comes back with the next.
+func TestDigestsOfAnotherEdition(t *testing.T) {
+	ran := newWorld(t, numbered(12)...).do("run").ok()
+	for _, job := range []string{"run", "run blocked=1", "reread", "split; work; merge"} {
+		w := ran.copied(t).do("names 99 p03; " + job)
+		s := w.inspect()
+		testkit.Same(t, job, "changed/sha256", s.outcome("p03"))
+		testkit.Same(t, job+": rows", 11, len(s.rows))
+		testkit.Same(t, job+": the image", true, s.imageOf("p03"))
+		w.do("names 3 p03; run").ok()
+		testkit.Same(t, job+": rows again", 12, len(w.checkSound().rows))
+	}
 }

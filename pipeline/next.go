@@ -110,7 +110,7 @@ func (t terms) wantsAnother(rec workspace.Record) bool {
 	if rec.Image == nil {
 		return false
 	}
-	f := t.compare(rec.Entry, *rec.Image)
+	f := state.Compare(t.policy, rec.Entry, *rec.Image)
 	if f == nil && t.suspected[rec.Key] {
 		f = &policy.Fault{Outcome: manifest.Placeholder, Reason: state.ReasonSuspected}
 	}
@@ -188,7 +188,7 @@ func (t terms) stay(rec workspace.Record, source string, odd *policy.Fault) step
 // gives the same answers, whatever was there before. It says why the image is not good, or returns nil.
 func (t terms) unfit(rec workspace.Record) *policy.Fault {
 	img := *rec.Image
-	if f := t.compare(rec.Entry, img); f != nil {
+	if f := state.Compare(t.policy, rec.Entry, img); f != nil {
 		return f
 	}
 	if f := t.removed.Refuses(t.policy, rec.ID, img); f != nil {

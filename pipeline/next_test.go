@@ -272,7 +272,7 @@ func TestDigestsThatTheReleaseNames(t *testing.T) {
 			"changed/sha256: the image has sha256 o and is 1 bits from the manifest's phash"},
 	} {
 		got := ""
-		if f := terms.compare(c.entry, img); f != nil {
+		if f := state.Compare(terms.policy, c.entry, img); f != nil {
 			got = string(f.Outcome) + "/" + string(f.Reason) + ": " + f.Detail
 		}
 		testkit.Same(t, "an image of "+c.entry.SHA256+c.entry.StrippedSHA256+c.entry.PixelsSHA256+c.entry.PHash,

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -134,6 +135,9 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 	if err := ws.AddTombstones(ctx, kept); err != nil {
 		return err
 	}
+	if err := settleHeardOf(ctx, ws, at); err != nil {
+		return err
+	}
 	// So that nobody takes what a killed End has left for a dataset.
 	if err := state.WriteNote(ctx, ws, state.EndedNote{At: at, Unfinished: true}); err != nil {
 		return err
@@ -142,6 +146,23 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 		return err
 	}
 	return forgetDataset(ctx, ws)
+}
+
+// settleHeardOf settles what audits heard, as any job does: with the entries it would be forgotten, and come back with
+// another run. Too many removals at once are not believed here either.
+func settleHeardOf(ctx context.Context, ws *workspace.Workspace, at time.Time) error {
+	last, err := state.LastPolicy(ctx, ws)
+	if err != nil {
+		return err
+	}
+	r := newRun(Config{Workspace: ws, Policy: last, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)})
+	if err := r.holdTombstones(ctx); err != nil {
+		return err
+	}
+	if err := r.takeHeard(ctx); err != nil {
+		return err
+	}
+	return r.settleUnasked(ctx)
 }
 
 // forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be

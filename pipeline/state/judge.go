@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -177,9 +179,15 @@ func (j Judge) Outcome(rec workspace.Record) manifest.Result {
 // that came after the image, and not too long ago. Age takes out no row that is there.
 func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result {
 	p, t, comes := rec.Post, rec.Trouble, rec.Result == nil || rec.Result.Outcome != manifest.Kept
+	var unlike *policy.Fault // another edition of the release can name other digests
+	if rec.Image != nil {
+		unlike = Compare(j.Policy, rec.Entry, *rec.Image)
+	}
 	switch {
 	case t != nil && (rec.Image == nil || t.Beside != workspace.Odd):
 		return ofTrouble(rec, res)
+	case unlike != nil:
+		res.Outcome, res.Reason, res.Detail = unlike.Outcome, unlike.Reason, unlike.Detail
 	case comes && !p.AbsentAt.IsZero():
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
 	case rec.Image == nil || rec.Reading == nil:
@@ -289,6 +297,32 @@ func CheckMasked(ctx context.Context, ws *workspace.Workspace, p policy.Policy) 
 		err = ErrNotMasked
 	}
 	return err
+}
+
+// Compare holds an image against the digests that the manifest names; one that matches is enough. It returns nil if it
+// may be the labelled one.
+func Compare(p policy.Policy, e manifest.Entry, img workspace.Image) *policy.Fault {
+	distance, radius := 0, p.Dedupe.HashRadius
+	if e.PHash != "" {
+		want, err := strconv.ParseUint(e.PHash, 16, 64)
+		if err != nil {
+			return &policy.Fault{Outcome: manifest.Invalid, Reason: "bad_phash", Detail: e.PHash}
+		}
+		distance = bits.OnesCount64(want ^ img.PHash)
+	}
+	if e.Named() && !Proven(e, img) {
+		f := &policy.Fault{Outcome: manifest.Changed, Reason: "sha256",
+			Detail: "the image has sha256 " + img.OriginalSHA256}
+		if e.PHash != "" { // an image that was only encoded again is near
+			f.Detail += fmt.Sprintf(" and is %d bits from the manifest's phash", distance)
+		}
+		return f
+	}
+	if distance > radius {
+		return &policy.Fault{Outcome: manifest.Changed, Reason: "phash",
+			Detail: fmt.Sprintf("the image is %d bits from the manifest's phash, %d are allowed", distance, radius)}
+	}
+	return nil
 }
 
 // Proven reports whether a digest of the manifest says that an image is the one that was labelled.
