@@ -459,6 +459,19 @@ func containerCases(t testing.TB, w *world) (purged, published, fresh []hiding) 
 			live1, live2, base36)))
 	text("an id as a floating-point number in JSON", "f", unseen,
 		fmt.Sprintf(`[{"id": %q, "post_id": null}, {"id": %q, "post_id": %d.0}]`, live1, live2, base36))
+	type decimals struct {
+		Name string `parquet:"name"`
+		Post int64  `parquet:"post_id,decimal(2:18)"`
+	}
+	type singles struct {
+		Name string  `parquet:"name"`
+		Post float32 `parquet:"post_id"`
+	}
+	add("an id of digits as a decimal number", "f", "gap "+mayBeIDs, parquetOf(decimals{"x", 13674800}))
+	add("an id of digits as a number of single precision", "f", "gap "+mayBeIDs, parquetOf(singles{"x", 136748}))
+	text("an id of digits with decimals in JSON", "f", "gap "+mayBeIDs, `[{"post_id": `+goneDigits+`.00}]`)
+	text("an id of digits in thousands", "f.csv", row, "post_id,n\n\"777,777\",1\n\"136,748\",2\n")
+	text("an id of digits behind a zero", "f.csv", row, "post_id,n\n"+live1+",1\n0"+goneDigits+",2\n")
 	// An id that is a word, beside a cell that is longer than what a first look reads.
 	for _, size := range []int{800, 80_000} {
 		add(fmt.Sprintf("an id of digits beside a cell of %d bytes", size), "f.csv", row,
@@ -726,6 +739,7 @@ func TestClean(t *testing.T) {
 			body: []byte("id,post_id\n" + live1 + ",\n" + live2 + ",86123456.0\n")},
 		{name: "ids that a spreadsheet damaged", body: []byte("id,n\n" + live1 + ",1\n1.20E+46,2\n12e45,3\n"),
 			gap: "2 values in column id can be ids that a spreadsheet took for numbers, the first is 1.20E+46"},
+		{name: "a longer id that a spreadsheet damaged", body: []byte("id,n\n" + live1 + ",1\n12E+45,3\n"), gap: "12E+45"},
 		{name: "an id as a number in base 36, in CSV",
 			body: []byte(fmt.Sprintf("id,n\n%s,1\n%d,2\n", live1, number36(goneUnseen))), gap: mayBeIDs},
 		{name: "sizes as floating-point numbers in CSV", body: []byte("id,size\n" + live1 + ",136748.0\n")},

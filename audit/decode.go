@@ -282,6 +282,11 @@ func resolveByte(escape []byte) []byte {
 	case `\_`:
 		return []byte{0xa0}
 	}
+	// Python has a surrogate for a byte that is no UTF-8 (PEP 383).
+	if n := len(escape) - 2; n == 4 && escape[1] == 'u' && strings.EqualFold(string(escape[2:4]), "dc") && escape[4] > '7' {
+		b, _ := hex.DecodeString(string(escape[n:]))
+		return b
+	}
 	return resolve(escape)
 }
 

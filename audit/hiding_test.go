@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding/charmap"
 
 	"rehydrate/internal/testkit"
 	"rehydrate/manifest"
@@ -171,6 +172,27 @@ func TestImagesInTexts(t *testing.T) {
 		testkit.OK(t, err)
 		pieces.WriteString(" " + printedAs([]byte("\\")) + "\n" + printedAs([]byte("\\x41")) + "\n")
 		escaped := strconv.QuoteToASCII(letters.String())
+		surrogates, escaped1252 := "", ""
+		for rest := body; len(rest) > 0; {
+			r, n := utf8.DecodeRune(rest)
+			switch {
+			case r == utf8.RuneError:
+				surrogates += fmt.Sprintf(`\udc%02x`, rest[0])
+			case r < ' ' || r == '\'' || r == '"' || r == '\\' || r == 0x7f:
+				surrogates += fmt.Sprintf(`\x%02x`, r)
+			default:
+				surrogates += string(r)
+			}
+			rest = rest[n:]
+		}
+		for _, b := range body {
+			r := charmap.Windows1252.DecodeByte(b)
+			if strconv.IsPrint(r) && r != utf8.RuneError && r != '\\' && r != '\'' {
+				escaped1252 += string(r)
+			} else {
+				escaped1252 += fmt.Sprintf(`\x%02x`, b)
+			}
+		}
 		lines, err := json.MarshalIndent(map[string]any{"cells": []any{map[string]any{"outputs": []any{map[string]any{
 			"text": strings.SplitAfter(pieces.String(), "\n")}}}}}, "", " ")
 		testkit.OK(t, err)
@@ -206,9 +228,11 @@ func TestImagesInTexts(t *testing.T) {
 			"g.txt": strings.Repeat("Of other things.\n", (searchBlock-3*len(body))/17) + listed(body, "%d", ", ") +
 				strings.Repeat("\nAnd more of them.", searchBlock/20),
 			"a.go": "x := " + strconv.QuoteToASCII(string(body)) + "\n", "h.txt": "got " + strconv.Quote(string(body)) + "\n",
-			"a.pl": "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
-			"e.js": "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
-			"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
+			"i.txt": "got '" + escaped1252 + "'\n", "j.txt": "got '" + surrogates + "'\n", "d.json": `[{"x":"` + surrogates + `"}]`,
+			"k.log": `got {"image": "` + strings.ReplaceAll(surrogates, `\x`, `\u00`) + "\"}\n",
+			"a.pl":  "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
+			"e.js":  "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
+			"a.js":  "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",
 			"a.log":  "INFO {\"image\": " + escaped + "}\n",
 			"a.txt":  pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",

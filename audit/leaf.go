@@ -209,7 +209,19 @@ type values struct {
 	value string
 }
 
-var asNumber = regexp.MustCompile(`^[0-9](\.[0-9]+)?[eE]\+?[0-9]+$|^[0-9]+e[0-9]+$`)
+var (
+	asNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?[eE]\+?[0-9]+$`)
+	// shownNumber is a whole number as programs show it.
+	shownNumber = regexp.MustCompile(`^[+0]*([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.0*)?$`)
+)
+
+// plainNumber returns the digits of a whole number however it is shown; the text itself if it is none.
+func plainNumber(text string) string {
+	if m := shownNumber.FindStringSubmatch(text); m != nil {
+		return strings.ReplaceAll(m[1], ",", "")
+	}
+	return text
+}
 
 func (v *values) add(row int64, text string) {
 	if v.n == 0 {
@@ -373,6 +385,10 @@ func (c *column) matchID(w walker, p place, text string, number bool) (isID bool
 	key, err := manifest.Key{}, strconv.ErrSyntax
 	if len(text) <= 40 || strings.ContainsRune(text, '/') { // of any other text the error would take time
 		key, err = manifest.ParseKey(text)
+	}
+	// In CSV and JSON, numbers are texts.
+	if plain := manifest.PostID(plainNumber(text)); c.ids && w.posts[key.ID] == nil && w.posts[plain] != nil {
+		key, err = manifest.Key{ID: plain}, nil
 	}
 	named := false
 	// So nobody writes a post alone, and other programs write an image.

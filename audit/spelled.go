@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/charmap"
+
 	"rehydrate/internal/picture"
 )
 
@@ -236,7 +238,8 @@ func mayBegin(text []byte) bool {
 	case 'G', 'R':
 		return text[1] == 'I'
 	}
-	return text[0] == 0xc3 && text[1] == 0xbf || text[0] == 0xc2 && text[1] == 0x89
+	letter := string(text[:2])
+	return letter == "\u00ff" || letter == "\u0089" || letter == "\u2030"[:2] // as Windows-1252 has 0x89
 }
 
 // spelledByte returns the byte that a text begins to spell, however often its escape was escaped, and how much of the
@@ -267,23 +270,33 @@ func spelledByte(text []byte) (b byte, size int) {
 		return escapedByte(slices.Concat([]byte{'%'}, text[at:at+2]), at+2)
 	case '&':
 		n := entitySize(text)
-		if r, _ := utf8.DecodeRuneInString(html.UnescapeString(string(text[:n]))); n > 0 && r <= 0xff {
-			return byte(r), n
+		r, _ := utf8.DecodeRuneInString(html.UnescapeString(string(text[:n])))
+		if b, is := byteOf(r); n > 0 && is {
+			return b, n
 		}
 		return 0, 0
 	}
 	r, n := utf8.DecodeRune(text)
-	if r > 0xff {
-		return 0, 0
+	if b, is := byteOf(r); is {
+		return b, n
 	}
-	return byte(r), n
+	return 0, 0
+}
+
+// byteOf returns the byte that a character stands for in Latin-1, or in Windows-1252, which browsers take it for.
+func byteOf(r rune) (b byte, is bool) {
+	if r <= 0xff {
+		return byte(r), true
+	}
+	return charmap.Windows1252.EncodeRune(r)
 }
 
 // escapedByte returns the byte that an escape stands for, with where it ends; 0 for none.
 func escapedByte(escape []byte, end int) (b byte, size int) {
-	raw := resolve(escape)
-	if r, _ := utf8.DecodeRune(raw); len(raw) > 1 && r <= 0xff {
-		return byte(r), end
+	raw := resolveByte(escape)
+	r, _ := utf8.DecodeRune(raw)
+	if b, is := byteOf(r); len(raw) > 1 && is {
+		return b, end
 	}
 	if len(raw) != 1 {
 		return 0, 0
@@ -480,7 +493,7 @@ func (w walker) narrow(p place, text []byte) map[digest]int {
 	letters := 0 // from 128 on
 	for at := 0; at+1 < len(text) && letters < fewEscapes; at++ {
 		switch text[at] {
-		case 0xc2, 0xc3:
+		case 0xc2, 0xc3, 0xe2:
 			letters++
 		case '\\':
 			escape := text[at+1 : min(len(text), at+5)]
@@ -505,10 +518,10 @@ func (w walker) narrow(p place, text []byte) map[digest]int {
 				r = rune(raw[0])
 			}
 		}
-		if r > 0xff {
-			out = append(out, text[at:at+size]...)
+		if b, is := byteOf(r); is {
+			out = append(out, b)
 		} else {
-			out = append(out, byte(r))
+			out = append(out, text[at:at+size]...)
 		}
 		at += size
 	}

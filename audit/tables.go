@@ -155,7 +155,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				break
 			}
 			for nth, v := range values {
-				data := scan.Data(v)
+				data := column.Data(v)
 				if strings.Contains(c.name, "[]") {
 					c.in = element{c.number, int32(nth), int32(len(values))}
 				}
@@ -571,7 +571,7 @@ func (w walker) value(t *table, d *jsonPieces, path string, level int, listed bo
 	case string:
 		err = cmp.Or(err, w.scanMember(t, t.column(path), v, v))
 	case json.Number:
-		text := strings.TrimSuffix(string(v), ".0")
+		text := plainNumber(string(v))
 		if n, wrong := strconv.ParseInt(text, 10, 64); wrong == nil { // ids have no fraction
 			err = cmp.Or(err, w.scanMember(t, t.column(path), text, n))
 		}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -258,6 +259,7 @@ type Column struct {
 	null     bool // the file says that there is no value in it
 	text     writer
 	fraction bool // its values are numbers with one
+	decimal  bool // its values are decimals
 }
 
 // columnsOf lists what has values in a column at the top of a file's layout, in the file's order.
@@ -279,12 +281,15 @@ func columnsOf(top *parquet.Column) (columns []*Column) {
 		logical := typ.LogicalType()
 		if logical != nil {
 			_, c.null = logical.Value.(*format.NullType)
+			_, c.decimal = logical.Value.(*format.DecimalType)
 		}
 		c.text, c.fraction = asText(typ)
+		c.decimal = c.decimal && c.text != nil
 		c.Bytes = kind == parquet.ByteArray && !c.list
 		c.Text = c.Bytes && (logical != nil && logical.Value != nil || logical == nil && typ.ConvertedType() != nil)
 		c.Valued = kind == parquet.ByteArray || kind == parquet.FixedLenByteArray ||
-			kind == parquet.Int32 || kind == parquet.Int64 || kind == parquet.Double && !c.list // else they are embeddings
+			kind == parquet.Int32 || kind == parquet.Int64 ||
+			(kind == parquet.Double || kind == parquet.Float) && !c.list // else they are embeddings
 		columns = append(columns, c)
 	}
 	return columns
@@ -366,12 +371,23 @@ func (f *File) Rows(columns ...*Column) iter.Seq2[parquet.Row, error] {
 }
 
 // Data is what a value of a column that is Valued is in Go: an int64, a float64, or bytes, of which a null has none.
-func Data(v parquet.Value) any {
+func (c *Column) Data(v parquet.Value) any {
+	if c.decimal && !v.IsNull() {
+		text, _ := c.text(v)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseFloat(text, 64); err == nil {
+			return n
+		}
+	}
 	switch v.Kind() {
 	case parquet.Int32:
 		return int64(v.Int32())
 	case parquet.Int64:
 		return v.Int64()
+	case parquet.Float:
+		return float64(v.Float())
 	case parquet.Double:
 		return v.Double()
 	}
@@ -430,7 +446,7 @@ func (c *cursor) row(take func(parquet.Value)) error {
 func (f *File) Unused(c *Column) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		for i := range f.parquet.RowGroups() {
-			stopped, err := f.unused(i, c.leaf, func(v parquet.Value) bool { return yield(Data(v.Clone()), nil) })
+			stopped, err := f.unused(i, c.leaf, func(v parquet.Value) bool { return yield(c.Data(v.Clone()), nil) })
 			if err != nil {
 				yield(nil, fmt.Errorf("column %q, row group %d: %w", c.Name, i+1, err))
 			}

@@ -66,10 +66,10 @@ func values(t testing.TB, file []byte, column string) (got []string, err error) 
 			return got, err
 		}
 		for _, v := range values {
-			if n, ok := Data(v).(int64); ok {
+			if n, ok := s.Columns[i].Data(v).(int64); ok {
 				got = append(got, fmt.Sprintf("%d:%d", row, n))
 			} else if !v.IsNull() {
-				got = append(got, fmt.Sprintf("%d:%.8q", row, Data(v)))
+				got = append(got, fmt.Sprintf("%d:%.8q", row, s.Columns[i].Data(v)))
 			}
 		}
 		row++
