@@ -322,6 +322,7 @@ type audit struct {
 	report       Report
 	found        []sight
 	sightings    []*sighting
+	thumbnails   bool              // among them, rather than icons
 	doubts       map[digest]*doubt // of the digests of a picture
 	alone        []place           // of the values of which hit.alone is said
 	opens        map[Open]*tally

@@ -215,6 +215,9 @@ type Known struct {
 	// Unproved are images that were taken for those of posts that stay by their names, rows or looks alone, while there
 	// is a removed post of which no digest is published.
 	Unproved int `json:"unproved_images"`
+	// Icons are images of at most 64 pixels that were taken for icons, while there is such a post. Where there are more
+	// than ten, none is.
+	Icons int `json:"icons,omitempty"`
 }
 
 const (
@@ -297,6 +300,7 @@ func (a *audit) resolve(ctx context.Context) error {
 		return gone[s] != nil && rec == nil
 	})
 	a.gone.index()
+	a.thumbnails = a.manyIcons()
 	known := &a.report.Known
 	for _, e := range a.order {
 		if e.MustGo {
@@ -332,6 +336,22 @@ func (a *audit) forgetTwice() {
 	a.sightings = slices.DeleteFunc(a.sightings, func(s *sighting) bool {
 		return s.text && slices.ContainsFunc(s.digests, func(d digest) bool { return rows[seen{d, s.src}] })
 	})
+}
+
+// isIcon reports whether an image is as small as icons are.
+func (s *sighting) isIcon() bool { return s.what == "" && s.side > 0 && s.side <= iconSide }
+
+// manyIcons reports whether there are more than a few different images that are as small as icons: then they are rather
+// thumbnails, and judged as any others.
+func (a *audit) manyIcons() bool {
+	const few = 10
+	icons := map[digest]bool{}
+	for _, s := range a.sightings {
+		if s.isIcon() && !slices.ContainsFunc(s.digests, a.gone.stays) {
+			icons[s.digests[0]] = true
+		}
+	}
+	return len(icons) > few
 }
 
 // count counts a post by what is known of all of these: of the post, or of the images that it lost.
@@ -458,7 +478,9 @@ func (a *audit) decideImage(s *sighting) {
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
 	// A workspace had no other images than those that it knows.
 	case s.again && !s.text,
-		a.Workspace != nil, s.side <= iconSide, a.report.Known.Digests == a.report.Known.MustGo:
+		a.Workspace != nil, a.report.Known.Digests == a.report.Known.MustGo:
+	case s.isIcon() && !a.thumbnails:
+		a.report.Known.Icons++
 	// Whose name, row or looks an image has may keep it, so the image of another post under it is not seen.
 	case mine != nil || a.looksLikeOneThatStays(s):
 		a.report.Known.Unproved++

@@ -683,6 +683,10 @@ func (r Report) limits() []string {
 			limits = append(limits, page.Counted(k.Unproved, "image")+
 				" taken for those of posts that stay, by name, row or looks: nothing proves whose they are")
 		}
+		if k.Icons > 0 {
+			limits = append(limits, page.Counted(k.Icons, "image")+
+				fmt.Sprintf(" of at most %d pixels: taken for icons, as nothing is there to compare with", iconSide))
+		}
 		if n := k.Digests - k.Hashes; n > 0 {
 			limits = append(limits, "changed images of "+of(n)+": their hashes were erased, so edited copies cannot be found")
 		}

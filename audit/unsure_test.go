@@ -165,3 +165,28 @@ func pieces(text string) string {
 	}
 	return b.String() + "}\n"
 }
+
+// TestThumbnails: without digests a few small images are icons, and the report says so; many are thumbnails.
+func TestThumbnails(t *testing.T) {
+	w := newWorld(t, false, true)
+	w.config.Tombstones = append(w.config.Tombstones, // without digests
+		manifest.Tombstone{ID: goneUnseen, State: manifest.StateRemoved, Time: w.config.Now()})
+	for _, n := range []int{3, 12} {
+		dir := t.TempDir()
+		for i := range n {
+			small := encodePNG(warp(64, 64, func(x, y int) color.Color { return color.Gray{uint8(x * y / (i + 1))} }))
+			testkit.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%05d.png", i)), small, 0o600))
+		}
+		config := w.config
+		config.Files = []string{dir}
+		r, err := Audit(t.Context(), config)
+		testkit.OK(t, err)
+		if n == 3 {
+			testkit.Same(t, "icons", Pass, r.Verdict)
+			testkit.Same(t, "number of icons", 3, r.Known.Icons)
+			testkit.Same(t, "said", true, strings.Contains(strings.Join(r.Limits, "\n"), "3 images of at most 64 pixels"))
+			continue
+		}
+		testkit.Same(t, "thumbnails", Undecided, r.Verdict)
+	}
+}
