@@ -578,6 +578,11 @@ func (r *run) leaving(ctx context.Context) (posts map[manifest.PostID]bool, err 
 	return posts, nil
 }
 
+// isWithheld reports whether the removal of a post, or of an image from it, is withheld.
+func isWithheld(rec workspace.Record) bool {
+	return rec.Post.Withheld || rec.Trouble != nil && rec.Trouble.Withheld()
+}
+
 // settleHeard clears what audits heard, which is settled, too, but for what only a run can settle: of images whose
 // entries an older state.db does not have.
 func (r *run) settleHeard(ctx context.Context) error {

@@ -494,13 +494,16 @@ func (r *run) supposeLoad(ctx context.Context) error {
 	if err != nil || r.isLoaded(b) {
 		return err
 	}
-	left := map[manifest.Key]bool{}
+	left, withheld := map[manifest.Key]bool{}, map[manifest.Key]bool{}
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return err
 		}
 		if rec.Image != nil {
 			left[rec.Key] = true
+		}
+		if isWithheld(rec) {
+			withheld[rec.Key] = true
 		}
 	}
 	of := len(left)
@@ -510,6 +513,7 @@ func (r *run) supposeLoad(ctx context.Context) error {
 		}
 		delete(left, e.Key)
 	}
+	maps.DeleteFunc(left, func(k manifest.Key, _ bool) bool { return withheld[k] }) // it is asked about as a removal
 	if len(left) > 0 {
 		if err := r.allowLoss(len(left), of); err != nil {
 			return err
