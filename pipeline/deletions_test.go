@@ -130,7 +130,7 @@ func TestImagesAreKeptWithTheirPosts(t *testing.T) {
 		testkit.Same(t, "the post, "+job, "unavailable/absent_twice", s.outcome("p05"))
 		testkit.Same(t, "questions about subreddits, "+job, 1, abouts)
 	}
-	for n := 1; ; n++ {
+	for n := 1; ; n += testkit.Stride(4) {
 		w := ran.copied(t).do(fmt.Sprintf("clock 1h; image left g/1; recheck die=%d", n))
 		if !w.struck.Load() {
 			return

@@ -53,7 +53,7 @@ func TestFaultAtEachNamedStep(t *testing.T) {
 	ran, tried := newRan(t, "drop"), map[string]bool{}
 	for _, job := range []string{"run", "recheck", "purge", "purge offline id=p01", "reread", "split",
 		"split; work; merge"} {
-		steps, want := traced(changed(t, ran), job)
+		steps, want := traced(changedFor(t, ran, job), job)
 		for n, step := range slices.Sorted(maps.Keys(steps)) {
 			if tried[step] && os.Getenv("REHYDRATE_TEST") != "full" {
 				continue
@@ -64,7 +64,7 @@ func TestFaultAtEachNamedStep(t *testing.T) {
 			}
 			t.Run(job+", "+step, func(t *testing.T) {
 				t.Parallel()
-				w := changed(t, ran)
+				w := changedFor(t, ran, job)
 				text := w.inspect().rows["p01"].Text
 				var once sync.Once
 				w.hook = func(kind, name string) (err error) {

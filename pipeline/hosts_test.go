@@ -270,7 +270,7 @@ func TestOnlyPictureBesideImagesThatGotNone(t *testing.T) {
 func TestOnlyPictureOfARunThatWasCutOff(t *testing.T) {
 	ran := newWorld(t, numbered(12)...).do("policy drop; manifest 11; run; manifest 12").ok()
 	stored := 0
-	for n := 1; ; n++ {
+	for n := 1; ; n += testkit.Stride(4) {
 		w := ran.copied(t).do(fmt.Sprintf("host 60000 i.redd.it; run die=%d", n))
 		if w.err == nil {
 			break

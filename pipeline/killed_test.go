@@ -21,12 +21,9 @@ import (
 // undisturbed one gives, to the byte, and nothing of what was removed is anywhere. Without REHYDRATE_TEST=full it
 // takes some of the steps.
 func TestKilledAtEveryStep(t *testing.T) {
-	stride := 29
+	stride := testkit.Stride(29)
 	if testing.Short() {
 		stride = 97
-	}
-	if os.Getenv("REHYDRATE_TEST") == "full" {
-		stride = 1
 	}
 	ran := map[string]*world{"drop": newRan(t, "drop"), "flag": newRan(t, "flag")}
 	for i, c := range []struct{ mode, job string }{
@@ -37,15 +34,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		for _, how := range []string{"die", "fault"} {
 			t.Run(c.mode+" "+c.job+" "+how, func(t *testing.T) {
 				t.Parallel()
-				begin := func() *world {
-					w := changed(t, ran[c.mode])
-					// A split lets no row in. One whose image is refused while another is on its way, as of p02, only the
-					// merge has again, where the split was cut off in between: see TestBackOutcomes.
-					if c.job == "split" {
-						w.do("names 2 p02; move 2 p02").ok()
-					}
-					return w
-				}
+				begin := func() *world { return changedFor(t, ran[c.mode], c.job) }
 				undisturbed := begin().do(c.job).ok()
 				want, last := undisturbed.checkSound(), 0
 				for n := 1 + 5*i%stride; ; n += stride {
@@ -88,14 +77,21 @@ func changed(t testing.TB, ran *world) *world {
 	return w.do("copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
 }
 
+// changedFor is changed for a job that is cut off. A split lets no row in. One whose image is refused while another is on
+// its way, as of p02, only the merge has again, where the split was cut off in between: see TestBackOutcomes.
+func changedFor(t testing.TB, ran *world, job string) *world {
+	w := changed(t, ran)
+	if job == "split" {
+		w.do("names 2 p02; move 2 p02").ok()
+	}
+	return w
+}
+
 // TestKilledBeforeTheDataset: what a run decided that was killed before it wrote the dataset is no row that is there: a
 // re-reading, which asks nobody, lets none in whose post was seen too long ago. Without REHYDRATE_TEST=full the run is
 // killed at every fifth step.
 func TestKilledBeforeTheDataset(t *testing.T) {
-	decided, stride := 0, 5
-	if os.Getenv("REHYDRATE_TEST") == "full" {
-		stride = 1
-	}
+	decided, stride := 0, testkit.Stride(5)
 	for n := 1; ; n += stride {
 		w := newWorld(t, numbered(2)...).do(fmt.Sprintf("run die=%d", n))
 		if !w.struck.Load() {

@@ -264,7 +264,7 @@ func TestOlderStateLosesNoReplacement(t *testing.T) {
 // TestFaultLosesNoImageTakenBack: a job that fails while it takes images back costs none.
 func TestFaultLosesNoImageTakenBack(t *testing.T) {
 	ran := newWorld(t, numbered(3)...).do("run; host 404 i.redd.it").ok()
-	for n := 1; ; n++ {
+	for n := 1; ; n += testkit.Stride(4) {
 		w := ran.copied(t)
 		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
 		w.do(fmt.Sprintf("run fault=%d", n))

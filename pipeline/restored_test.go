@@ -303,7 +303,7 @@ func TestShownSinceTheBackup(t *testing.T) {
 // same job has found and withheld.
 func TestConfirmationCoversWhatWasAsked(t *testing.T) {
 	held := newWorld(t, numbered(20)...).do("run; post deleted p03 p04 p05; recheck; post deleted p06 p07 p08 p09").ok()
-	for n := 1; ; n++ {
+	for n := 1; ; n += testkit.Stride(4) {
 		w := held.copied(t).do(fmt.Sprintf("recheck confirm fault=%d", n))
 		for _, id := range []string{"p06", "p07", "p08", "p09"} {
 			if !w.inspect().imageOf(id) {
@@ -598,7 +598,7 @@ func TestAwayByAnOlderState(t *testing.T) {
 func TestKilledTakeOverIsNoGoodEnd(t *testing.T) {
 	older := newWorld(t, numbered(8)...).do("manifest 5; run").ok()
 	ran := older.copied(t).do("manifest 8; run").ok()
-	for step := 1; ; step++ {
+	for step := 1; ; step += testkit.Stride(4) {
 		w := ran.copied(t)
 		w.putBack(older, "state.db")
 		w.do(fmt.Sprintf("recheck die=%d", step))

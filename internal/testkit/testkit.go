@@ -105,3 +105,12 @@ func Lacking(t testing.TB, part string, err error) {
 	}
 	t.Skipf("no %s (scripts/setup --with-readers): %v", part, err)
 }
+
+// Stride is how far apart the points are that a campaign takes: as far as a sample's, or 1 for all with
+// REHYDRATE_TEST=full.
+func Stride(sample int) int {
+	if os.Getenv("REHYDRATE_TEST") == "full" {
+		return 1
+	}
+	return sample
+}
