@@ -525,7 +525,7 @@ func (r *run) settleLeaving(ctx context.Context) error {
 	r.settled = false // what audits heard of entries that are loaded comes next
 	left, err = r.leaving(ctx)
 	if err == nil && len(left) > 0 {
-		err = &WaitingError{len(left)}
+		err = errors.Join(&WaitingError{len(left)}, r.takeOut(ctx)) // of what is settled
 	}
 	if err != nil {
 		return err

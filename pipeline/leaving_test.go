@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -68,6 +69,30 @@ func TestHeldBackPostsKeepTheirEntries(t *testing.T) {
 	testkit.Same(t, "posts that wait", 3, w.checkSound().status.Withheld)
 	w.do("without p01 p03; run").ok()
 	testkit.Same(t, "unavailable", true, w.checkSound().imageOf("p05"))
+}
+
+// TestRefusedEditionKeepsNoRow: where an edition waits for what a killed recheck found, what an audit heard goes all the
+// same, with its row.
+func TestRefusedEditionKeepsNoRow(t *testing.T) {
+	ran, waited := newWorld(t, numbered(20)...), 0
+	ran.do("run; post deleted p01").ok()
+	for n := 1; ; n += 3 {
+		w := ran.copied(t).do(fmt.Sprintf("copy c; recheck die=%d", n))
+		if w.err == nil {
+			break
+		}
+		w.do("audit p09; without p01; run")
+		if _, waits := errors.AsType[*WaitingError](w.err); !waits {
+			continue
+		}
+		waited++
+		s := w.inspect()
+		testkit.Same(t, fmt.Sprint("rows that went, killed at ", n), 18, len(s.rows))
+		testkit.Same(t, fmt.Sprint("image, killed at ", n), false, s.imageOf("p09"))
+		w.do("recheck; run").ok()
+		testkit.Same(t, fmt.Sprint("rows, killed at ", n), 18, len(w.checkSound().rows))
+	}
+	testkit.Same(t, "editions that waited", true, waited > 0)
 }
 
 // TestDigestsOfAnotherEdition: the row of an image goes with each job that loads an edition which names another one, and
