@@ -96,15 +96,15 @@ func deleteEmptied(ctx context.Context, ws *workspace.Workspace, c workspace.Cop
 	defer root.Close()
 	folders := map[string]bool{}
 	for name, digest := range c.Next {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) { // also of a file that an earlier End deleted
+			folders[dir] = true
+		}
 		now, err := stat(ctx, root, name)
 		if err != nil || now.SHA256 != digest { // gone, or somebody's by now
 			continue
 		}
 		if err := durable.In(root).Remove(ctx, name); err != nil {
 			return err
-		}
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			folders[dir] = true
 		}
 	}
 	// The deepest first. A folder that holds something else stays.
