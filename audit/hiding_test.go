@@ -178,7 +178,7 @@ func TestImagesInTexts(t *testing.T) {
 			switch {
 			case r == utf8.RuneError:
 				surrogates += fmt.Sprintf(`\udc%02x`, rest[0])
-			case r < ' ' || r == '\'' || r == '"' || r == '\\' || r == 0x7f:
+			case r >= 0x80 && r < 0xa0 || r == 0xad || r < ' ' || r == '\'' || r == '"' || r == '\\' || r == 0x7f:
 				surrogates += fmt.Sprintf(`\x%02x`, r)
 			default:
 				surrogates += string(r)

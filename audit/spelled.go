@@ -7,7 +7,9 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -357,7 +359,7 @@ func (u undoing) of(f form) form {
 // the pieces of a long text in Python.
 var undoings = []undoing{
 	{undo: quoted(`""`)}, {undo: quotedOnceLess}, {undo: quoted(`'\''`)}, {undo: ofLaTeX},
-	{undo: withoutEntities}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
+	{undo: withoutEntities}, {undo: ofSurrogates}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
 	{undo: inOneLine}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
 }
 
@@ -395,6 +397,29 @@ func ofLaTeX(text []byte, _ []int) []byte {
 		return text
 	}
 	return []byte(plainLaTeX.Replace(string(text)))
+}
+
+// ofSurrogates gives a text in which Python had surrogates for bytes that are no UTF-8 (PEP 383), with escapes for these
+// bytes and as it stands else: there, \x85 is no byte, but a character.
+func ofSurrogates(text []byte, _ []int) []byte {
+	if !hasOne(text, `\udc`, `\uDC`, `\uDc`, `\udC`) { // nearly always
+		return text
+	}
+	number := func(digits []byte) rune {
+		n, _ := strconv.ParseUint(string(digits), 16, 16) // there is nothing else
+		return rune(n)
+	}
+	return surrogates.ReplaceAllFunc(text, func(escape []byte) []byte {
+		switch len(escape) {
+		case len(`\xff`):
+			return []byte(string(number(escape[2:])))
+		case len(`\udcff`):
+			return slices.Concat([]byte(`\x`), escape[4:])
+		case len(`\ud83d\ude00`): // a character beyond them
+			return []byte(string(utf16.DecodeRune(number(escape[2:6]), number(escape[8:]))))
+		}
+		return escape // an escaped backslash
+	})
 }
 
 // escapedOnceLess gives a text as the one that it is a string of, if images in it were escaped more than once.
@@ -478,6 +503,7 @@ func hasOne(text []byte, of ...string) bool {
 var (
 	quotedTwice = regexp.MustCompile(`''(?:\\|%)|'b"|''[^'"]{0,40}b"\\|'[\[({<A-Za-z][^'":,]{0,30}b"\\` +
 		`|[\s,(=]E'\\|_binary '`)
+	surrogates    = regexp.MustCompile(`(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc[89a-f][0-9a-f]|\\x[89a-f][0-9a-f]`)
 	endOfLine     = regexp.MustCompile(`[ \t]*\r?\n[ \t]*`)
 	brokenLine    = regexp.MustCompile(`[^'"\\,\s][ \t]*\r?\n[ \t]*[^'"\s]`)
 	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)
