@@ -440,3 +440,28 @@ func TestBase64InLinesOfLivePosts(t *testing.T) {
 		}
 	}
 }
+
+// TestMisreadImages: a JPEG that a text spells out in a way that nobody knows is still a picture, of which nothing is
+// known.
+func TestMisreadImages(t *testing.T) {
+	w := newWorld(t, false, true)
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		body []byte
+		want Verdict
+	}{
+		"removed.txt": {w.images[goneJPEG], Undecided}, "live.txt": {w.images[live1], Undecided}, "other.txt": {encodePNG(drawn(9)), Pass},
+	} {
+		misread := regexp.MustCompile(`\\x9[0-9a-f]`).ReplaceAllString(printedAs(c.body), `\x91`)
+		if name == "other.txt" {
+			misread = printedAs(c.body)
+		}
+		file := filepath.Join(dir, name)
+		testkit.OK(t, os.WriteFile(file, []byte("x = "+misread+"\n"), 0o600))
+		r := w.audit(t, w.ws, file)
+		testkit.Same(t, name, c.want, r.Verdict)
+	}
+	file := filepath.Join(dir, "clean.txt")
+	testkit.OK(t, os.WriteFile(file, []byte("x = "+printedAs(w.images[live1])+"\ny = "+printedAs(encodePNG(drawn(9)))+"\n"), 0o600))
+	testkit.Same(t, "live, and another PNG", Pass, w.audit(t, w.ws, file).Verdict)
+}

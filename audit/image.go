@@ -41,6 +41,7 @@ type sighting struct {
 	fault    string // why its looks are not known
 	stored   bool   // it is a file of the workspace
 	animated bool   // it has several pictures
+	unsure   bool   // what spells it out may not have been read as it was written
 }
 
 // image looks at an image: its digests, its looks, and the bytes in it and behind it that are not pixels.

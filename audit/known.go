@@ -476,6 +476,9 @@ func (a *audit) decideImage(s *sighting) {
 	case s.what != "" || slices.ContainsFunc(s.digests, a.gone.stays):
 	case s.fault != "" && a.gone.comparable:
 		a.open(where, "look at it", "its looks could not be compared: %s", s.fault)
+	case s.unsure && mine == nil && a.report.Known.MustGo > 0:
+		a.open(where, "look at it with the program that wrote it, or delete it",
+			"an image that is spelled out in the text, and is none that is known: it may not have been read as it was written")
 	// A workspace had no other images than those that it knows.
 	case s.again && !s.text,
 		a.Workspace != nil, a.report.Known.Digests == a.report.Known.MustGo:

@@ -147,6 +147,8 @@ type walker struct {
 	opened *atomic.Bool    // something of it is open
 	depth  int
 	carved map[carved]bool // images of a text that were looked at; nil where each is looked at once
+	// inexact are those of them that would still be pictures if they had not been read as they were written.
+	inexact *[]*sighting
 }
 
 // spawn looks at a leaf on a free core; within a leaf, at once. A leaf that waits must own its bytes.

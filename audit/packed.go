@@ -186,6 +186,10 @@ func (w walker) carve(p place, block []byte) map[digest]int {
 				if !seen {
 					w.record(s)
 				}
+				// PNG has sums, and GIF lengths, of which one fails. Of these two formats any bytes are a picture.
+				if !seen && w.inexact != nil && (magic == picture.MagicJPEG || magic == picture.MagicRIFF) {
+					*w.inexact = append(*w.inexact, s)
+				}
 				if w.carved != nil {
 					w.carved[is] = true
 				}
@@ -194,6 +198,7 @@ func (w walker) carve(p place, block []byte) map[digest]int {
 			}
 		})
 	}
+	w.carved, w.inexact = nil, nil // what was packed is another text
 	for _, magic := range []string{"\x78\x01", "\x78\x5e", "\x78\x9c", "\x78\xda"} {
 		w.each(p, block, magic, func(at int) {
 			if at >= images || !bytes.HasSuffix(block[:at], []byte("IDAT")) { // else it is in an image that was looked at

@@ -41,7 +41,7 @@ func (w walker) spelled(p place, text []byte) {
 		w.narrow(p, text)
 		return
 	}
-	w.carved = map[carved]bool{}
+	w.carved, w.inexact = map[carved]bool{}, &[]*sighting{}
 	read, most := map[digest]int{}, 0
 	count := func(is func(digest) bool) (n int) {
 		for d, times := range read {
@@ -69,7 +69,25 @@ func (w walker) spelled(p place, text []byte) {
 	}
 	if most > count(func(digest) bool { return true }) {
 		w.unreadImage(p)
+		return
 	}
+	// What stands in a table is judged by its rows.
+	others := slices.DeleteFunc(*w.inexact, func(s *sighting) bool { return w.isKnown(s.digests[1]) })
+	if most > count(w.isKnown)+w.exact(read, others) && !p.text && !(p.label && !p.again) {
+		for _, s := range others {
+			s.unsure = true
+		}
+	}
+}
+
+// exact counts what was read and is in a format that would have shown if it had not been read as it was written.
+func (w walker) exact(read map[digest]int, others []*sighting) (n int) {
+	for d, times := range read {
+		if !w.isKnown(d) && !slices.ContainsFunc(others, func(s *sighting) bool { return s.digests[1] == d }) {
+			n += times
+		}
+	}
+	return n
 }
 
 // unreadImage notes that an image begins in a text which cannot be read. A name may be cut off, and so is a cell of a text
