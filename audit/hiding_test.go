@@ -334,11 +334,22 @@ func TestPackedFrom(t *testing.T) {
 	}
 }
 
+// placed is listed for bytes of which each stands behind its place.
+func placed(b []byte, format, between string) string {
+	parts := make([]string, len(b))
+	for i, c := range b {
+		parts[i] = fmt.Sprintf(format, i, c)
+	}
+	return strings.Join(parts, between)
+}
+
 func TestWrittenFrom(t *testing.T) {
-	for text, want := range map[string]string{"": "", "some words": "", "255, 216, 25": "", "in 255, 216, 255, 2": "255, 216, 255, 2",
-		"x=\"0x89, 0x50, 0x4E,\\n0x47": "0x89, 0x50, 0x4E,\\n0x47", "-1,-40,-1,": "-1,-40,-1,", "1255, 216, 255, 2": "",
-		"ff:d8:ff:e0 in": "", "x ff:d8:ff:e0": "ff:d8:ff:e0", "71 73 70 56.0": "71 73 70 56.0", "72 73 70 56": "", "71 73 70 56.5": "71 73 70 56.5",
-		"256, 216, 255": "", "0xfff, 0xd8, 0xff": ""} {
+	for text, want := range map[string]string{"": "", "some words": "", "255, 216, 25": "", "in 255, 216, 255, 224": "255, 216, 255, 224",
+		"x=\"0x89, 0x50, 0x4E,\\n0x47": "0x89, 0x50, 0x4E,\\n0x47", "-1,-40,-1,-32": "-1,-40,-1,-32", "1255, 216, 255, 224": "",
+		"255, 216, 255, 2": "", "x ff:d8:ff:e0": "ff:d8:ff:e0", "71 73 70 56.0": "71 73 70 56.0", "72 73 70 56": "",
+		"256, 216, 255": "", "0xfff, 0xd8, 0xff": "", `{"0":255,"1":216,"2":255,"3":224`: `255,"1":216,"2":255,"3":224`,
+		"- 137\n- 80\n- 78\n- 71": "137\n- 80\n- 78\n- 71", "071073070056": "", "071 073 070 056": "071 073 070 056",
+		"0000000 137  80\n0000002  78  71": "137  80\n0000002  78  71", "137 80 78 71" + strings.Repeat(" ", longestGap): ""} {
 		testkit.Same(t, text, want, text[writtenFrom([]byte(text)):])
 	}
 }

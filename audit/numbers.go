@@ -57,24 +57,32 @@ func (w walker) content(p place, spelled *io.SectionReader, whole, signed bool) 
 	return is, err
 }
 
+// A notation is a way in which programs write bytes as numbers.
+type notation int
+
+const (
+	decimals  notation = iota // those above 127 may be below zero
+	indexed                   // each behind its place: {"0":255,"1":216}
+	hexMarked                 // 0xff
+	hexPairs                  // ff
+)
+
 // written looks at images whose bytes stand in a text as numbers: in the code of programs, in logs, in dumps, and in JSON
 // that is a part of something else.
 func (w walker) written(p place, text []byte) {
 	for done := 0; ; {
-		at, hex := nextWritten(text[done:])
+		at, n := nextWritten(text[done:])
 		at += done
 		if at == len(text) {
 			return
 		}
-		raw, size := writtenBytes(text[at:], hex, nil, maxImage)
+		raw, size := n.bytes(text[at:], nil, maxImage)
 		done = at + size
 		if len(raw) < fewBytes { // it is only the beginning of one
 			continue
 		}
 		found := w.carve(p.in("spelled bytes"), raw)
-		// Within other numbers it may begin by chance.
-		before := bytes.TrimRight(text[:at], betweenNumbers)
-		within := len(before) > 0 && isID[before[len(before)-1]]
+		within := bytes.ContainsAny(text[max(0, at-8):at], "0123456789") // other numbers, by chance
 		if len(found) == 0 && len(raw) >= spelledMarks && !within {
 			w.unreadImage(p)
 		}
@@ -84,83 +92,153 @@ func (w walker) written(p place, text []byte) {
 // writtenFrom returns where the image begins that a text has as numbers and that may go on behind its end; the end if
 // there is none.
 func writtenFrom(text []byte) int {
-	tail := len(bytes.TrimRight(text, "-.xX0123456789abcdefABCDEFnr"+betweenNumbers))
-	at, _ := nextWritten(text[tail:])
-	return tail + at
+	for done := 0; ; {
+		at, n := nextWritten(text[done:])
+		at += done
+		if at == len(text) {
+			return at
+		}
+		_, size := n.bytes(text[at:], nil, maxImage)
+		done = at + size
+		if len(text)-done < longestGap {
+			return at
+		}
+	}
 }
 
-// nextWritten returns where the first image begins that a text has as numbers, and whether these are in hex; the end if
-// there is none.
-func nextWritten(text []byte) (at int, hex bool) {
-	var first [len(picture.MagicGIF)]byte
+// mayBeWritten reports whether a text has the beginning of an image as numbers.
+func mayBeWritten(all *io.SectionReader) (bool, error) {
+	const beginning = 4 * longestGap // with its first bytes
+	for at := int64(0); at < all.Size(); at += searchBlock {
+		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock+beginning, all.Size()-at)), searchBlock+beginning)
+		if err != nil {
+			return false, err
+		}
+		if begin, _ := nextWritten(block); begin < len(block) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// nextWritten returns where the first image begins that a text has as numbers, and in which notation; the end if there
+// is none.
+func nextWritten(text []byte) (at int, n notation) {
 	for at = range text {
-		hex := false
 		switch string(text[at:min(len(text), at+2)]) { // of nearly all numbers others
-		case "25", "-1", "13", "71", "82":
-		case "0x", "0X", "ff", "FF", "fF", "Ff", "89", "47", "52":
-			hex = true
+		case "25", "-1", "13", "71", "82", "07", "08":
+			n = decimals
+		case "0x", "0X":
+			n = hexMarked
+		case "ff", "FF", "fF", "Ff", "89", "47", "52":
+			n = hexPairs
 		default:
 			continue
 		}
 		if at > 0 && (isID[text[at-1]] || strings.IndexByte("-._", text[at-1]) >= 0) {
 			continue
 		}
-		if raw, _ := writtenBytes(text[at:], hex, first[:0], len(first)); isMagic(raw) {
-			return at, hex
+		if n.begins(text[at:]) {
+			return at, n
+		}
+		if n == decimals && indexed.begins(text[at:]) {
+			return at, indexed
 		}
 	}
-	return len(text), false
+	return len(text), decimals
 }
 
-// betweenNumbers is what may stand between two numbers: they may be those of a dump, or of a list that is a string.
-const betweenNumbers = " \t\r\n,;:\"'\\"
+// begins reports whether a text begins with an image.
+func (n notation) begins(text []byte) bool {
+	var first [len(picture.MagicGIF)]byte
+	raw, _ := n.bytes(text, first[:0], len(first))
+	// Behind its mark, a JPEG has another one: three numbers may be the colour of a pixel.
+	return isMagic(raw) && (raw[0] != 0xff || len(raw) == len(first) && raw[len(first)-1] >= 0xc0)
+}
 
-// writtenBytes reads the bytes with which a text begins as numbers, in decimals, where those above 127 may be below zero,
-// or in hex, and returns how much of the text they take.
-func writtenBytes(text []byte, hex bool, raw []byte, most int) (read []byte, end int) {
+// bytes reads the bytes with which a text begins, and returns how much of the text they take.
+func (n notation) bytes(text, raw []byte, most int) (read []byte, end int) {
 	for at := 0; len(raw) < most; {
-		b, size := writtenByte(text[at:], hex)
+		b, size := n.byte(text[at:])
 		if size == 0 {
 			break
 		}
 		raw, end = append(raw, b), at+size
-		for at = end; at < len(text); at++ { // the end of a line may be escaped
-			if escaped := text[at-1] == '\\' && (text[at] == 'n' || text[at] == 'r'); !escaped && !isBetween[text[at]] {
+		gap := n.gap(text[end:])
+		at = end + gap
+		if n == indexed && gap > 0 {
+			size := endOf(text, at, &isDigit) - at
+			if place, err := strconv.Atoi(string(text[at : at+size])); err != nil || place != len(raw) {
 				break
 			}
+			gap = n.gap(text[at+size:])
+			at += size + gap
 		}
-		if at == end {
+		if gap == 0 {
 			break
 		}
 	}
 	return raw, end
 }
 
-var isBetween = setOf(betweenNumbers)
-
-// writtenByte reads a byte as a number, and returns how long that is: 0 for none.
-func writtenByte(text []byte, hex bool) (b byte, size int) {
-	digits, is, base := text[:min(len(text), len("-128.0")+1)], &isDigit, 10
-	sign := len(digits) - len(bytes.TrimPrefix(digits, []byte("-")))
-	if hex {
-		is, base, sign = &isHex, 16, 0
-		if len(digits) > 1 && digits[0] == '0' && digits[1]|' ' == 'x' {
-			sign = 2
-		}
+// byte reads a byte as a number, and returns how long that is: 0 for none.
+func (n notation) byte(text []byte) (b byte, size int) {
+	digits, is, base, sign := text[:min(len(text), len("-128.0")+1)], &isDigit, 10, 0
+	switch {
+	case n == hexMarked && len(digits) > 1 && digits[0] == '0' && digits[1]|' ' == 'x':
+		is, base, sign = &isHex, 16, 2
+	case n == hexMarked:
+		return 0, 0
+	case n == hexPairs:
+		is, base = &isHex, 16
+	case len(digits) > 0 && digits[0] == '-':
+		sign = 1
 	}
 	size = endOf(digits, sign, is)
-	if hex && sign == 0 && size != 2 {
-		return 0, 0
-	}
-	n, err := strconv.ParseInt(string(digits[sign:size]), base, 16)
-	if !hex {
-		n -= 2 * n * int64(sign)
+	number, err := strconv.ParseInt(string(digits[sign:size]), base, 16)
+	if base == 10 {
+		number -= 2 * number * int64(sign)
 		size += len(digits[size:]) - len(bytes.TrimPrefix(digits[size:], []byte(".0")))
 	}
-	if err != nil || n < math.MinInt8 || n > math.MaxUint8 || size < len(digits) && isID[digits[size]] {
+	if err != nil || number < math.MinInt8 || number > math.MaxUint8 || n == hexPairs && size != 2 ||
+		size < len(digits) && isID[digits[size]] && strings.IndexByte("uUL", digits[size]) < 0 {
 		return 0, 0
 	}
-	return byte(n), size
+	return byte(number), size
+}
+
+// longestGap is how much programs write between two bytes.
+const longestGap = 64
+
+// gap returns how much of a text stands before its next number; 0 if there is none near. The place of a line in a dump
+// is none.
+func (n notation) gap(text []byte) (at int) {
+	text = text[:min(len(text), longestGap)]
+	switch n {
+	case hexMarked:
+		return max(0, bytes.Index(text, []byte("0x")), bytes.Index(text, []byte("0X")))
+	case hexPairs:
+		for at < len(text) && !isID[text[at]] && text[at] < utf8.RuneSelf && text[at] != '|' {
+			at++
+		}
+		if at < len(text) && text[at] == '|' { // the characters beside
+			at = bytes.IndexByte(text, '\n') + 1
+		}
+	default:
+		for at = 1; at < len(text) && !(isDigit[text[at]] && !isID[text[at-1]]); at++ {
+		}
+		if at > 1 && at < len(text) && text[at-1] == '-' {
+			at--
+		}
+	}
+	if at >= len(text) {
+		return 0
+	}
+	if place := endOf(text, at, &isHex); place-at >= len("00010") && bytes.IndexByte(text[:at], '\n') >= 0 {
+		next := n.gap(text[place:])
+		return (place + next) * min(1, next)
+	}
+	return at
 }
 
 // isText reports whether bytes are a text in UTF-8, and not numbers that happen to be those of letters: these are next

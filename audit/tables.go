@@ -336,8 +336,9 @@ func (w walker) loose(p place, all *io.SectionReader) error {
 		if noUTF8(head) > int64(len(head)/3) {
 			return errEncoding
 		}
-		if !mayBePacked(bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)) {
-			return nil
+		written, err := mayBeWritten(all)
+		if err != nil || !written && !mayBePacked(bufio.NewReaderSize(io.NewSectionReader(all, 0, all.Size()), 64<<10)) {
+			return err
 		}
 		p.label, p.again, p.text = true, true, true // what lies over lines is whole only in the file, whatever separates them
 	}
