@@ -500,6 +500,9 @@ func (s *asker) settle(ctx context.Context) error {
 // nobody asks about them, and what was taken down would come back with another edition, or in another post. What has to
 // wait keeps the manifest from being loaded.
 func (r *run) settleLeaving(ctx context.Context) error {
+	if err := r.settleWithoutEntry(ctx); err != nil {
+		return err
+	}
 	left, err := r.leaving(ctx)
 	if err != nil || len(left) == 0 {
 		return err
@@ -536,6 +539,64 @@ func (r *run) settleLeaving(ctx context.Context) error {
 	}
 	r.leftGone, err = removedOf(ctx, r.Workspace, had, gone)
 	return err
+}
+
+// settleWithoutEntry puts a tombstone on each post that the log of a lost or older state.db has as gone, or of which an
+// audit heard that, and that neither state.db nor the manifest has an entry of: no job would ask about it.
+func (r *run) settleWithoutEntry(ctx context.Context) error {
+	b, bound, err := r.Workspace.Binding(ctx)
+	if err != nil || bound && (b.Release != r.releaseName() || r.isLoaded(b)) {
+		return err
+	}
+	gone, err := r.goneWithoutEntry(ctx)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	for e, err := range r.entries(ctx) {
+		if err != nil {
+			return err
+		}
+		delete(gone, e.ID)
+	}
+	if err := r.holdTombstones(ctx); err != nil {
+		return err
+	}
+	return r.addTombstones(ctx, slices.SortedFunc(maps.Values(gone), func(p, q workspace.Post) int {
+		return cmp.Compare(p.ID, q.ID)
+	}))
+}
+
+// goneWithoutEntry returns the posts that are gone by state.db or an audit and of which state.db has no entry.
+func (r *run) goneWithoutEntry(ctx context.Context) (map[manifest.PostID]workspace.Post, error) {
+	gone := map[manifest.PostID]workspace.Post{}
+	known, err := r.Workspace.PostsOfNoEntry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range known {
+		if p.State.Gone() {
+			gone[p.ID] = p
+		}
+	}
+	heard, err := state.ReadNote[state.HeardNote](ctx, r.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	for id, h := range heard {
+		if p, known := gone[id]; h.State.Gone() && !h.CutOff && (!known || p.CheckedAt.Before(h.At)) {
+			gone[id] = asHeard(workspace.Post{ID: id}, h)
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true, IDs: slices.Collect(maps.Keys(gone))}) {
+		if err != nil {
+			return nil, err
+		}
+		delete(gone, rec.ID)
+	}
+	return gone, nil
 }
 
 // leaving returns the posts whose removal is withheld, or was heard by an audit, and that the release no longer names

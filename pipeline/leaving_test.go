@@ -3,6 +3,8 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,5 +109,26 @@ func TestDigestsOfAnotherEdition(t *testing.T) {
 		testkit.Same(t, job+": the image", true, s.imageOf("p03"))
 		w.do("names 3 p03; run").ok()
 		testkit.Same(t, job+": rows again", 12, len(w.checkSound().rows))
+	}
+}
+
+// TestLostStateForgetsNoRemoval: where state.db was lost, the log has what audits heard of posts that the next edition
+// leaves out.
+func TestLostStateForgetsNoRemoval(t *testing.T) {
+	ran := newWorld(t, append(numbered(20), "g*2")...)
+	ran.do("serve 1 p05; run").ok()
+	for _, steps := range []string{
+		"audit p01; post deleted p01; LOST; without p01; run",
+		"post deleted p01 p03 p07; recheck; LOST; without p01; run",
+	} {
+		before, after, _ := strings.Cut(steps, "LOST; ")
+		w := ran.copied(t).do(before)
+		w.err = nil
+		testkit.OK(t, os.Remove(filepath.Join(w.dir, "ws", "state.db")))
+		w.do(after).ok()
+		s := w.checkSound()
+		testkit.Same(t, steps+": an image of another post", false, s.imageOf("p05"))
+		w.do("post live p01; without; run").ok()
+		testkit.Same(t, steps+": comes back", false, w.checkSound().imageOf("p01"))
 	}
 }
