@@ -411,6 +411,9 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 		return w.arrowValue(t, name, a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
 	case array.ListLike:
 		from, to := a.ValueOffsets(i)
+		if err := w.list(t.at(t.rows, t.column(name)), arrowBytes(a.ListValues(), int(from), int(to))); err != nil {
+			return err
+		}
 		around := t.element
 		defer func() { t.element = around }()
 		for at := from; at < to; at++ {
@@ -442,6 +445,29 @@ func (w walker) arrowValue(t *arrowTable, name string, values arrow.Array, i int
 	}
 	w.scanValue(t.table, c, t.rows, value)
 	return nil
+}
+
+// arrowBytes returns the whole numbers from one place to another.
+func arrowBytes(values arrow.Array, from, to int) (l byteList) {
+	l.all = to - from
+	if l.all < fewBytes {
+		return l
+	}
+	for i := from; i < to; i++ {
+		switch a := values.(type) {
+		case *array.Uint8:
+			l.add(int64(a.Value(i)))
+		case *array.Int8:
+			l.add(int64(a.Value(i)))
+		default:
+			n, is := arrowData(values, i).(int64)
+			if !is { // as of all others
+				return l
+			}
+			l.add(n)
+		}
+	}
+	return l
 }
 
 // arrowData returns a value as text, bytes or a number; nil for any other.

@@ -272,3 +272,46 @@ func TestArrowLongMessage(t *testing.T) {
 	}
 	testkit.Same(t, "verdict", Undecided, r.Verdict)
 }
+
+// TestListsOfBytes finds an image that is a list of numbers in a Parquet or an Arrow file.
+func TestListsOfBytes(t *testing.T) {
+	w := newWorld(t, false, true)
+	type small struct {
+		ID    string  `parquet:"id"`
+		Image []int32 `parquet:"image,list"`
+	}
+	type wide struct {
+		ID    string  `parquet:"id"`
+		Image []int64 `parquet:"image"`
+	}
+	for _, id := range []string{goneJPEG, gonePNG} {
+		var narrow []int32
+		var signed []int64
+		for _, b := range w.images[id] {
+			narrow, signed = append(narrow, int32(b)), append(signed, int64(int8(b)))
+		}
+		for name, body := range map[string][]byte{
+			"a.parquet": parquetOf(small{"x1", narrow}), "b.parquet": parquetOf(wide{"x1", signed}),
+			"c.arrow": arrowLists(t, w.images[id]),
+		} {
+			file := filepath.Join(t.TempDir(), name)
+			testkit.OK(t, os.WriteFile(file, body, 0o600))
+			testkit.Same(t, id+" in "+name, Fail, w.audit(t, w.ws, file).Verdict)
+		}
+	}
+}
+
+// arrowLists is a file of Arrow with bytes as a list of numbers.
+func arrowLists(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	schema := arrow.NewSchema([]arrow.Field{{Name: "image", Type: arrow.ListOf(arrow.PrimitiveTypes.Uint8)}}, nil)
+	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Uint8)
+	lists.Append(true)
+	lists.ValueBuilder().(*array.Uint8Builder).AppendValues(body, nil)
+	file, err := ipc.NewFileWriter(&out, ipc.WithSchema(schema))
+	testkit.OK(t, err)
+	record := array.NewRecordBatch(schema, []arrow.Array{lists.NewArray()}, 1)
+	testkit.OK(t, file.Write(record), file.Close())
+	return out.Bytes()
+}

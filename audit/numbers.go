@@ -19,6 +19,30 @@ const (
 	manyPixels = iconSide*iconSide + 1 // numbers: a picture of fewer pixels is known by nobody
 )
 
+// A byteList is a list of numbers that may be bytes.
+type byteList struct {
+	raw         []byte
+	all         int // numbers, and what else is listed
+	least, most int64
+}
+
+// add adds a number, which is no byte below -128 and above 255: languages whose bytes have a sign write those above 127
+// as negative numbers.
+func (l *byteList) add(n int64) {
+	if n >= math.MinInt8 && n <= math.MaxUint8 && len(l.raw) < maxImage {
+		l.raw, l.least, l.most = append(l.raw, byte(n)), min(l.least, n), max(l.most, n)
+	}
+}
+
+// list looks at the bytes that a list spells.
+func (w walker) list(p place, l byteList) error {
+	if len(l.raw) < fewBytes { // as most lists
+		return nil
+	}
+	whole := len(l.raw) == l.all && (l.least == 0 || l.most <= math.MaxInt8)
+	return w.numbers(p, section(l.raw), whole, l.least < 0)
+}
+
 // numbers looks at the bytes that a list of numbers spells: as at any others if they are content, and else for images
 // and plain text.
 func (w walker) numbers(p place, spelled *io.SectionReader, whole, signed bool) error {

@@ -89,17 +89,19 @@ func listsDigests(run []byte) bool {
 
 // packedRun returns the encoded characters from at on, without the breaks of long lines, and where they end.
 func packedRun(text []byte, at int) (run []byte, end int) {
+	hex := true // so far
 	for end = at; ; {
 		from := end
 		end = endOf(text, from, &isPacked)
 		run = append(run, text[from:end]...)
+		hex = hex && isAllHex(hexDigits(text[from:end]))
 		between := text[end:min(len(text), end+100)]
 		next := end + len(lineBreak.Find(between))
 		if next == end && packedImage.Match(run) {
 			next = end + len(listBreak.Find(between))
 		}
 		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] ||
-			!isPart(run, text[next:endOf(text, next, &isPacked)]) {
+			hex && !isAllHex(text[next:endOf(text, next, &isPacked)]) { // hex goes on in hex: that names what comes next
 			return run, end
 		}
 		end = next
@@ -116,12 +118,7 @@ var (
 	packedImage = regexp.MustCompile(`^(?:iVBOR|/9j/|R0lGOD|UklGR|(?i:89504e47|ffd8ff|47494638|52494646))`)
 )
 
-// isPart reports whether a line goes on with what is encoded in the lines before: hex does so only in hex. Else it is
-// the name of what comes next.
-func isPart(run, line []byte) bool {
-	run = hexDigits(run)
-	return endOf(run, 0, &isHex) < len(run) || endOf(line, 0, &isHex) == len(line)
-}
+func isAllHex(text []byte) bool { return endOf(text, 0, &isHex) == len(text) }
 
 // hexDigits is what is encoded in hex, without its mark.
 func hexDigits(run []byte) []byte {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -154,8 +153,12 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				w.lost(p, err)
 				break
 			}
+			list := byteList{all: len(values)}
 			for nth, v := range values {
 				data := column.Data(v)
+				if n, is := data.(int64); is && len(values) >= fewBytes {
+					list.add(n)
+				}
 				if strings.Contains(c.name, "[]") {
 					c.in = element{c.number, int32(nth), int32(len(values))}
 				}
@@ -165,7 +168,7 @@ func (w walker) parquet(p place, all *io.SectionReader) error {
 				}
 				w.scanValue(t, c, row, data)
 			}
-			if err != nil {
+			if err := cmp.Or(err, w.list(t.at(row, c), list)); err != nil {
 				w.lost(p, err)
 				break
 			}
@@ -727,8 +730,8 @@ func memberPath(path, key string) string {
 // elements is value for the elements of a list. A long list of numbers that are bytes can be an image: so programs
 // write one that know no other way.
 func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed bool) (err error) {
-	var raw []byte
-	row, n, least, most := t.row, 0, int64(0), int64(0)
+	var l byteList
+	row, n := t.row, 0
 	ids, places := len(t.ids), len(t.places)
 	t.mapped = nil
 	for ; err == nil && d.More(); n++ {
@@ -744,21 +747,17 @@ func (w walker) elements(t *table, d *jsonPieces, path string, level int, listed
 		t.elementEnds(ids, places, 0, n)
 		number, _ := token.(json.Number)
 		digits := strings.TrimSuffix(string(number), ".0")
-		if len(digits) == 0 || len(digits) > len("-128") || len(raw) == maxImage {
+		if len(digits) == 0 || len(digits) > len("-128") {
 			continue // the errors that say so take time
 		}
-		// Languages whose bytes have a sign write those above 127 as negative numbers.
-		if n, wrong := strconv.ParseInt(digits, 10, 16); wrong == nil && n >= math.MinInt8 && n <= math.MaxUint8 {
-			raw, least, most = append(raw, byte(n)), min(least, n), max(most, n)
+		if n, wrong := strconv.ParseInt(digits, 10, 16); wrong == nil {
+			l.add(n)
 		}
 	}
 	t.row = row
 	t.listEnds(ids, places, n)
-	t.holds = t.holds || len(raw) >= fewBytes
-	whole := len(raw) == n && (least == 0 || most <= math.MaxInt8)
+	t.holds = t.holds || len(l.raw) >= fewBytes
+	l.all = n
 	_, end := d.Token()
-	if len(raw) < fewBytes { // as most lists
-		return cmp.Or(err, end)
-	}
-	return cmp.Or(err, end, w.numbers(t.at(row, nil), section(raw), whole, least < 0))
+	return cmp.Or(err, end, w.list(t.at(row, nil), l))
 }
