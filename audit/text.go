@@ -20,23 +20,19 @@ const (
 // bytes searches bytes of any kind for all that a text may hold, and for images where they are no text, which is a gap.
 func (w walker) bytes(p place, all *io.SectionReader) error {
 	binary, blank, held, foreign := false, true, []byte(nil), int64(0)
-	image := -1 // where the last image begins, in what is held, that a text spells out
+	images := noneBegun
 	for at := int64(0); at < all.Size(); at += searchBlock {
 		block, err := readAll(io.NewSectionReader(all, at, min(searchBlock, all.Size()-at)), searchBlock)
 		if err := cmp.Or(err, w.ctx.Err()); err != nil {
 			return err
 		}
-		seen := max(0, len(held)-spelledLeast)
+		seen, last := max(0, len(held)-spelledLeast), at+searchBlock >= all.Size()
 		held = append(held, block...)
-		if begun := beginnings(held[seen:], 0); len(begun) > 0 {
-			image = seen + begun[len(begun)-1]
-		}
 		blank = blank && len(bytes.TrimLeft(block, "\x00")) == 0
 		binary = binary || hasNoText(block)
 		foreign += noUTF8(block)
 		// Encoded bytes that may go on in the next block wait for their end.
 		open := len(held) - packedFrom(held)
-		last := at+searchBlock >= all.Size()
 		if last {
 			open = 0
 		}
@@ -44,16 +40,13 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 			return fmt.Errorf("encoded bytes of more than %d characters", open)
 		}
 		// So does an image that is spelled out.
-		from := writtenFrom(held)
-		if image >= 0 && goesOn(held) {
-			from = min(from, image)
-		} else {
-			image = -1
+		if !last && !binary {
+			images = images.in(held, seen)
 		}
-		if n := len(held) - from; !last && !binary && int64(n) <= p.atOnce(2*maxImage) {
-			open = max(open, n)
+		if n := images.open(held); last || binary || int64(n) > p.atOnce(2*maxImage) {
+			images = noneBegun
 		} else {
-			image = -1
+			open = max(open, n)
 		}
 		// Blocks overlap, so that what lies across two of them is seen whole once.
 		w.search(p, held[:len(held)-open], at == 0, last)
@@ -71,7 +64,7 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 				done = end
 			}
 		}
-		held, image = bytes.Clone(held[done:]), max(-1, image-done)
+		held, images = bytes.Clone(held[done:]), images.behind(done)
 	}
 	// A rule of dashes decodes as base64, too, and what comes out is in no encoding.
 	if !binary && foreign > all.Size()/3 && !p.label && !strings.HasSuffix(p.part, encodedPart) {
@@ -84,6 +77,46 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 	}
 	return &unreadFormat{"unknown binary format: only searched for plain text and images",
 		"open it with its own program, or delete it"}
+}
+
+// A begun is where the last image begins in a text that spells it out, and the first one that it has as numbers, which may
+// go on behind its end; -1 for none.
+type begun struct{ spelled, written int }
+
+var noneBegun = begun{-1, -1}
+
+// in looks at what is new in a text.
+func (b begun) in(text []byte, seen int) begun {
+	if at := beginnings(text[seen:], 0); len(at) > 0 {
+		b.spelled = seen + at[len(at)-1]
+	}
+	if b.spelled >= 0 && !goesOn(text) {
+		b.spelled = -1
+	}
+	if b.written < 0 {
+		b.written = seen
+	}
+	b.written += writtenFrom(text[b.written:])
+	if b.written == len(text) {
+		b.written = -1
+	}
+	return b
+}
+
+// open returns how much of a text the images take.
+func (b begun) open(text []byte) int {
+	from := len(text)
+	for _, at := range []int{b.spelled, b.written} {
+		if at >= 0 {
+			from = min(from, at)
+		}
+	}
+	return len(text) - from
+}
+
+// behind is where they begin in a text without its beginning.
+func (b begun) behind(done int) begun {
+	return begun{max(-1, b.spelled-done), max(-1, b.written-done)}
 }
 
 // errEncoding is the trouble with a text whose letters may be any, as in EBCDIC.
