@@ -11,6 +11,7 @@ import (
 	"image"
 	"image/gif"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -230,9 +231,10 @@ func TestImagesInTexts(t *testing.T) {
 			"a.go": "x := " + strconv.QuoteToASCII(string(body)) + "\n", "h.txt": "got " + strconv.Quote(string(body)) + "\n",
 			"i.txt": "got '" + escaped1252 + "'\n", "j.txt": "got '" + surrogates + "'\n", "d.json": `[{"x":"` + surrogates + `"}]`,
 			"k.log": `got {"image": "` + strings.ReplaceAll(surrogates, `\x`, `\u00`) + "\"}\n",
-			"a.pl":  "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
-			"e.js":  "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
-			"a.js":  "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
+			"l.log": "GET /?x=" + url.QueryEscape(string(body)) + " 200\n", "r.txt": "got '" + listed(body, `\U000000%02x`, "") + "'\n",
+			"a.pl": "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
+			"e.js": "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
+			"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",
 			"a.log":  "INFO {\"image\": " + escaped + "}\n",
 			"a.txt":  pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",

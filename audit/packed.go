@@ -101,6 +101,7 @@ func packedRun(text []byte, at int) (run []byte, end int) {
 			next = end + len(listBreak.Find(between))
 		}
 		if end-from < minLine || next == end || next == len(text) || !isPacked[text[next]] ||
+			bytes.HasPrefix(text[next:], []byte("--")) || // what parts a mail
 			hex && !isAllHex(text[next:endOf(text, next, &isPacked)]) { // hex goes on in hex: that names what comes next
 			return run, end
 		}

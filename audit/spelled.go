@@ -378,7 +378,7 @@ func (u undoing) of(f form) form {
 var undoings = []undoing{
 	{undo: quoted(`""`)}, {undo: quotedOnceLess}, {undo: quoted(`'\''`)}, {undo: ofLaTeX},
 	{undo: withoutEntities}, {undo: ofSurrogates}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
-	{undo: inOneLine}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
+	{undo: inOneLine}, {undo: blanksForPlus, guesses: true}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
 }
 
 // quoted is the undoing of a quote that is written in this way within its like. What begins behind such quotes
@@ -452,6 +452,14 @@ func escapedOnceLess(text []byte, begun []int) []byte {
 		}
 	}
 	return text
+}
+
+// blanksForPlus gives a text of an address, or of a form, in which a plus may stand for a blank.
+func blanksForPlus(text []byte, begun []int) []byte {
+	if len(begun) == 0 || !hasOne(text, "%FF%D8", "%ff%d8", "%89PNG", "GIF8", "RIFF") {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte("+"), []byte("%20"))
 }
 
 // withBlanks joins the lines of images as YAML does, which breaks a line where a blank is.
@@ -541,7 +549,7 @@ func (w walker) narrow(p place, text []byte) map[digest]int {
 			letters++
 		case '\\':
 			escape := text[at+1 : min(len(text), at+5)]
-			if len(escape) == 4 && (bytes.HasPrefix(escape, []byte("u00")) && escape[3] > '7' ||
+			if len(escape) == 4 && (bytes.HasPrefix(escape, []byte("u00")) && escape[3] > '7' || string(escape) == "U000" ||
 				(escape[0] == 'u' || escape[0] == 'x') && escape[1] == '{' && escape[2] > '7') {
 				letters++
 			}

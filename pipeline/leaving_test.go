@@ -26,8 +26,10 @@ func TestRemovalsOutliveTheirEntries(t *testing.T) {
 		{"stones deleted p01 p03; without p01 p03; run; post deleted p01 p03", "p01"},
 		{"audit left:g/1; image left g/1; without g/1; run", ""},
 		{"audit left:g/1; image left g/1; without g/1; reread", ""},
-		{"audit p01 p03; post deleted p01 p03; purge all; without p01 p03; run", "p01"},
-		{"audit left:g/1; image left g/1; purge all; without g/1; run", ""},
+		{"audit p01 p03; post deleted p01 p03; end; without p01 p03; run", "p01"},
+		{"audit left:g/1; image left g/1; end; without g/1; run", ""},
+		{"audit p01 p03 p07; post deleted p01 p03 p07; end; without p01 p03; run", "p01"},
+		{"post deleted p01 p03 p07; recheck; end; without p01 p03; run", "p01"},
 	} {
 		w := ran.copied(t).do(c.steps).ok()
 		s := w.checkSound()

@@ -148,21 +148,29 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 	return forgetDataset(ctx, ws)
 }
 
-// settleHeardOf settles what audits heard, as any job does: with the entries it would be forgotten, and come back with
-// another run. Too many removals at once are not believed here either.
+// settleHeardOf settles what audits heard, and what is held back: with the entries it would be forgotten, and come back
+// with another run. Whoever ends a workspace confirms its removals, however many there are.
 func settleHeardOf(ctx context.Context, ws *workspace.Workspace, at time.Time) error {
 	last, err := state.LastPolicy(ctx, ws)
 	if err != nil {
 		return err
 	}
-	r := newRun(Config{Workspace: ws, Policy: last, Now: func() time.Time { return at }, Log: slog.New(slog.DiscardHandler)})
+	r := newRun(Config{Workspace: ws, Policy: last, ConfirmRemovals: true, Now: func() time.Time { return at },
+		Log: slog.New(slog.DiscardHandler)})
 	if err := r.holdTombstones(ctx); err != nil {
 		return err
 	}
 	if err := r.takeHeard(ctx); err != nil {
 		return err
 	}
-	return r.settleUnasked(ctx)
+	// First what is held back is confirmed, and then what is held back for what audits heard.
+	for range 2 {
+		r.settled = false
+		if err := r.settleUnasked(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetDataset records that the files of the dataset go, and forgets them: a file on record that is not there would be

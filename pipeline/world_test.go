@@ -180,7 +180,7 @@ func (w *world) load() {
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
-// and the jobs: run, recheck, purge, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
+// and the jobs: run, recheck, purge, end, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
 // (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from
 // that on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
 // on=N/WHAT (before the question N the change WHAT takes place, with commas in place of spaces) and unwritable=NAME
@@ -457,6 +457,8 @@ func (w *world) job(name string, words []string) (err error) {
 			}
 			c.OCR = nil
 			w.purged, err = Purge(ctx, c, q)
+		case "end":
+			_, err = End(ctx, ws, w.now)
 		case "reread":
 			c.Reddit = nil
 			w.reread, err = ReadAgain(ctx, c, has("all"))
