@@ -283,8 +283,8 @@ func resolveByte(escape []byte) []byte {
 		return []byte{0xa0}
 	}
 	// Python has a surrogate for a byte that is no UTF-8 (PEP 383).
-	if n := len(escape) - 2; n == 4 && escape[1] == 'u' && strings.EqualFold(string(escape[2:4]), "dc") && escape[4] > '7' {
-		b, _ := hex.DecodeString(string(escape[n:]))
+	if len(escape) == len(`\udc80`) && strings.EqualFold(string(escape[:4]), `\udc`) && escape[4] > '7' {
+		b, _ := hex.DecodeString(string(escape[4:]))
 		return b
 	}
 	return resolve(escape)

@@ -221,20 +221,25 @@ func TestImagesInTexts(t *testing.T) {
 			"c.txt":  regexp.MustCompile(".{80}").ReplaceAllString(printedAs(body), "$0\n") + "\n",
 			"d.txt": strings.Repeat("Of other things.\n", (searchBlock-len(cell)/2)/17) + cell +
 				strings.Repeat("\nAnd more of them.", searchBlock/20),
-			"f.js": "const image = [" + listed(body, "%d", ", ") + "];\n", "a.md": "```json\n{\"image\":[" + listed(body, "%d", ",") + "]}\n",
-			"a.java": "byte[] image = {" + signed(body, "%d", ", ") + "};", "a.h": "char image[] = {\n  " + listed(body, "0x%02x", ",\n  ") + "\n};\n",
+			"f.js":    "const image = [" + listed(body, "%d", ", ") + "];\n",
+			"a.md":    "```json\n{\"image\":[" + listed(body, "%d", ",") + "]}\n",
+			"a.java":  "byte[] image = {" + signed(body, "%d", ", ") + "};",
+			"a.h":     "char image[] = {\n  " + listed(body, "0x%02x", ",\n  ") + "\n};\n",
 			"c.jsonl": "# images\n{\"id\":\"x1\",\"image\":[" + listed(body, "%d", ",") + "]}\n",
 			"e.txt":   "image: " + listed(body, "%02x", ":") + ".\n", "f.txt": listed(body, "%02X", " "),
 			"c.ipynb": `{"cells":[{"outputs":[{"text":["[` + listed(body, "%d", `,\n", "`) + `]"]}]}]}`,
 			"g.txt": strings.Repeat("Of other things.\n", (searchBlock-3*len(body))/17) + listed(body, "%d", ", ") +
 				strings.Repeat("\nAnd more of them.", searchBlock/20),
 			"a.go": "x := " + strconv.QuoteToASCII(string(body)) + "\n", "h.txt": "got " + strconv.Quote(string(body)) + "\n",
-			"i.txt": "got '" + escaped1252 + "'\n", "j.txt": "got '" + surrogates + "'\n", "d.json": `[{"x":"` + surrogates + `"}]`,
-			"k.log": `got {"image": "` + strings.ReplaceAll(surrogates, `\x`, `\u00`) + "\"}\n",
-			"l.log": "GET /?x=" + url.QueryEscape(string(body)) + " 200\n", "r.txt": "got '" + listed(body, `\U000000%02x`, "") + "'\n",
-			"a.pl": "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
-			"e.js": "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
-			"a.js": "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
+			"i.txt":  "got '" + escaped1252 + "'\n",
+			"j.txt":  "got '" + surrogates + "'\n",
+			"d.json": `[{"x":"` + surrogates + `"}]`,
+			"k.log":  `got {"image": "` + strings.ReplaceAll(surrogates, `\x`, `\u00`) + "\"}\n",
+			"l.log":  "GET /?x=" + url.QueryEscape(string(body)) + " 200\n",
+			"r.txt":  "got '" + listed(body, `\U000000%02x`, "") + "'\n",
+			"a.pl":   "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
+			"e.js":   "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
+			"a.js":   "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
 			"a.html": "<html><script>var x = " + string(quoted) + "</script></html>",
 			"a.log":  "INFO {\"image\": " + escaped + "}\n",
 			"a.txt":  pieces.String(), "a.ipynb": string(lines), "a.jsonl": `{"log":` + string(lines) + "}\n",
@@ -261,17 +266,17 @@ func TestUnreadTexts(t *testing.T) {
 	var asGIF bytes.Buffer
 	testkit.OK(t, gif.Encode(&asGIF, drawn(3), nil))
 	for _, body := range [][]byte{w.images[live1], w.images[live2], asGIF.Bytes()} {
-		printed, letters := printedAs(body), strings.Builder{}
+		printed, half, letters := printedAs(body), body[:len(body)/2], strings.Builder{}
 		for _, b := range body {
 			fmt.Fprintf(&letters, "\\u{%x}", b)
 		}
 		for text, want := range map[string]Verdict{
 			"x=" + regexp.MustCompile(`((?:\\x\w\w|[^\\]){20})`).ReplaceAllString(printed, "$1' . '"): Undecided,
-			"x = \"" + letters.String() + "\"":                                                                            Pass,
-			"x = [" + listed(body, "%d", ", ") + "]":                                                                      Pass,
-			"x = [" + listed(body[:len(body)/2], "%d", ", ") + ", ...]":                                                   Undecided,
-			"x = [" + listed(body[:100], "%d", ", ") + ", ...]":                                                           Pass,
-			"x = " + listed(body[:len(body)/2], "%02x", " ") + " ... 2.5":                                                 Undecided,
+			"x = \"" + letters.String() + "\"":                  Pass,
+			"x = [" + listed(body, "%d", ", ") + "]":            Pass,
+			"x = [" + listed(half, "%d", ", ") + ", ...]":       Undecided,
+			"x = [" + listed(body[:100], "%d", ", ") + ", ...]": Pass,
+			"x = " + listed(half, "%02x", " ") + " ... 2.5":     Undecided,
 			"{'" + live1 + "': '" + hex.EncodeToString(body) + "',\n'" + live2 + "': '" + hex.EncodeToString(body) + "'}": Pass,
 			"<table><tr><td>" + live1 + "</td><td>" + html.EscapeString(printed) + "</td></tr></table>":                   Pass,
 			"{\"id\": \"" + live1 + "\", \"image\": " + strconv.Quote(printed) + "}":                                      Pass,
@@ -346,12 +351,15 @@ func placed(b []byte, format, between string) string {
 }
 
 func TestWrittenFrom(t *testing.T) {
-	for text, want := range map[string]string{"": "", "some words": "", "255, 216, 25": "", "in 255, 216, 255, 224": "255, 216, 255, 224",
-		"x=\"0x89, 0x50, 0x4E,\\n0x47": "0x89, 0x50, 0x4E,\\n0x47", "-1,-40,-1,-32": "-1,-40,-1,-32", "1255, 216, 255, 224": "",
-		"255, 216, 255, 2": "", "x ff:d8:ff:e0": "ff:d8:ff:e0", "71 73 70 56.0": "71 73 70 56.0", "72 73 70 56": "",
+	for text, want := range map[string]string{
+		"": "", "some words": "", "255, 216, 25": "", "in 255, 216, 255, 224": "255, 216, 255, 224",
+		"x=\"0x89, 0x50, 0x4E,\\n0x47": "0x89, 0x50, 0x4E,\\n0x47", "-1,-40,-1,-32": "-1,-40,-1,-32",
+		"1255, 216, 255, 224": "",
+		"255, 216, 255, 2":    "", "x ff:d8:ff:e0": "ff:d8:ff:e0", "71 73 70 56.0": "71 73 70 56.0", "72 73 70 56": "",
 		"256, 216, 255": "", "0xfff, 0xd8, 0xff": "", `{"0":255,"1":216,"2":255,"3":224`: `255,"1":216,"2":255,"3":224`,
 		"- 137\n- 80\n- 78\n- 71": "137\n- 80\n- 78\n- 71", "071073070056": "", "071 073 070 056": "071 073 070 056",
-		"0000000 137  80\n0000002  78  71": "137  80\n0000002  78  71", "137 80 78 71" + strings.Repeat(" ", longestGap): ""} {
+		"0000000 137  80\n0000002  78  71":               "137  80\n0000002  78  71",
+		"137 80 78 71" + strings.Repeat(" ", longestGap): ""} {
 		testkit.Same(t, text, want, text[writtenFrom([]byte(text)):])
 	}
 }
@@ -463,7 +471,8 @@ func TestMisreadImages(t *testing.T) {
 		body []byte
 		want Verdict
 	}{
-		"removed.txt": {w.images[goneJPEG], Undecided}, "live.txt": {w.images[live1], Undecided}, "other.txt": {encodePNG(drawn(9)), Pass},
+		"removed.txt": {w.images[goneJPEG], Undecided}, "live.txt": {w.images[live1], Undecided},
+		"other.txt": {encodePNG(drawn(9)), Pass},
 	} {
 		misread := regexp.MustCompile(`\\x9[0-9a-f]`).ReplaceAllString(printedAs(c.body), `\x91`)
 		if name == "other.txt" {
@@ -475,6 +484,7 @@ func TestMisreadImages(t *testing.T) {
 		testkit.Same(t, name, c.want, r.Verdict)
 	}
 	file := filepath.Join(dir, "clean.txt")
-	testkit.OK(t, os.WriteFile(file, []byte("x = "+printedAs(w.images[live1])+"\ny = "+printedAs(encodePNG(drawn(9)))+"\n"), 0o600))
+	text := "x = " + printedAs(w.images[live1]) + "\ny = " + printedAs(encodePNG(drawn(9))) + "\n"
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	testkit.Same(t, "live, and another PNG", Pass, w.audit(t, w.ws, file).Verdict)
 }

@@ -91,8 +91,8 @@ const (
 	hexPairs                  // ff
 )
 
-// written looks at images whose bytes stand in a text as numbers: in the code of programs, in logs, in dumps, and in JSON
-// that is a part of something else.
+// written looks at images whose bytes stand in a text as numbers: in the code of programs, in logs, in dumps, and in
+// JSON that is a part of something else.
 func (w walker) written(p place, text []byte) {
 	for done := 0; ; {
 		at, n := nextWritten(text[done:])

@@ -90,8 +90,8 @@ func (w walker) exact(read map[digest]int, others []*sighting) (n int) {
 	return n
 }
 
-// unreadImage notes that an image begins in a text which cannot be read. A name may be cut off, and so is a cell of a text
-// at its commas: it is looked at as a whole, too.
+// unreadImage notes that an image begins in a text which cannot be read. A name may be cut off, and so is a cell of a
+// text at its commas: it is looked at as a whole, too.
 func (w walker) unreadImage(p place) {
 	if cut := p.label && !p.again || p.table != nil && !p.table.typed; w.report.Known.MustGo > 0 && !cut {
 		w.openOnce(p.src.where, p.String(), "look at it with the program that wrote it, or delete it",
@@ -378,7 +378,8 @@ func (u undoing) of(f form) form {
 var undoings = []undoing{
 	{undo: quoted(`""`)}, {undo: quotedOnceLess}, {undo: quoted(`'\''`)}, {undo: ofLaTeX},
 	{undo: withoutEntities}, {undo: ofSurrogates}, {undo: escapedOnceLess}, {undo: unfolded}, {undo: inOnePiece},
-	{undo: inOneLine}, {undo: blanksForPlus, guesses: true}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
+	{undo: inOneLine},
+	{undo: blanksForPlus, guesses: true}, {undo: withBlanks, guesses: true}, {undo: withoutEnds, guesses: true},
 }
 
 // quoted is the undoing of a quote that is written in this way within its like. What begins behind such quotes
@@ -417,8 +418,8 @@ func ofLaTeX(text []byte, _ []int) []byte {
 	return []byte(plainLaTeX.Replace(string(text)))
 }
 
-// ofSurrogates gives a text in which Python had surrogates for bytes that are no UTF-8 (PEP 383), with escapes for these
-// bytes and as it stands else: there, \x85 is no byte, but a character.
+// ofSurrogates gives a text in which Python had surrogates for bytes that are no UTF-8 (PEP 383), with escapes for
+// these bytes and as it stands else: there, \x85 is no byte, but a character.
 func ofSurrogates(text []byte, _ []int) []byte {
 	if !hasOne(text, `\udc`, `\uDC`, `\uDc`, `\udC`) { // nearly always
 		return text
@@ -529,7 +530,8 @@ func hasOne(text []byte, of ...string) bool {
 var (
 	quotedTwice = regexp.MustCompile(`''(?:\\|%)|'b"|''[^'"]{0,40}b"\\|'[\[({<A-Za-z][^'":,]{0,30}b"\\` +
 		`|[\s,(=]E'\\|_binary '`)
-	surrogates    = regexp.MustCompile(`(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc[89a-f][0-9a-f]|\\x[89a-f][0-9a-f]`)
+	surrogates = regexp.MustCompile(`(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc[89a-f][0-9a-f]` +
+		`|\\x[89a-f][0-9a-f]`)
 	endOfLine     = regexp.MustCompile(`[ \t]*\r?\n[ \t]*`)
 	brokenLine    = regexp.MustCompile(`[^'"\\,\s][ \t]*\r?\n[ \t]*[^'"\s]`)
 	betweenPieces = regexp.MustCompile(`['"]\s+b['"]`)

@@ -79,8 +79,8 @@ func (w walker) bytes(p place, all *io.SectionReader) error {
 		"open it with its own program, or delete it"}
 }
 
-// A begun is where the last image begins in a text that spells it out, and the first one that it has as numbers, which may
-// go on behind its end; -1 for none.
+// A begun is where the last image begins in a text that spells it out, and the first one that it has as numbers, which
+// may go on behind its end; -1 for none.
 type begun struct{ spelled, written int }
 
 var noneBegun = begun{-1, -1}

@@ -496,9 +496,9 @@ func (s *asker) settle(ctx context.Context) error {
 	return s.settleHeard(ctx)
 }
 
-// settleLeaving settles the removals of posts that a changed manifest no longer names, before it is loaded: from then on
-// nobody asks about them, and what was taken down would come back with another edition, or in another post. What has to
-// wait keeps the manifest from being loaded.
+// settleLeaving settles the removals of posts that a changed manifest no longer names, before it is loaded: from then
+// on nobody asks about them, and what was taken down would come back with another edition, or in another post. What has
+// to wait keeps the manifest from being loaded.
 func (r *run) settleLeaving(ctx context.Context) error {
 	if err := r.settleWithoutEntry(ctx); err != nil {
 		return err
@@ -600,8 +600,8 @@ func (r *run) goneWithoutEntry(ctx context.Context) (map[manifest.PostID]workspa
 }
 
 // leaving returns the posts whose removal is withheld, or was heard by an audit, and that the release no longer names
-// with all of their images, and whether their removal waits for a confirmation. Of one that is unavailable nothing would
-// be forgotten.
+// with all of their images, and whether their removal waits for a confirmation. Of one that is unavailable nothing
+// would be forgotten.
 func (r *run) leaving(ctx context.Context) (posts map[manifest.PostID]bool, err error) {
 	b, bound, err := r.Workspace.Binding(ctx)
 	if err != nil || !bound || b.Release != r.releaseName() || r.isLoaded(b) {

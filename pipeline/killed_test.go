@@ -77,8 +77,8 @@ func changed(t testing.TB, ran *world) *world {
 	return w.do("copy c; post moderator p01; image left g/1; names 40 p02; move 40 p02; engine B").ok()
 }
 
-// changedFor is changed for a job that is cut off. A split lets no row in. One whose image is refused while another is on
-// its way, as of p02, only the merge has again, where the split was cut off in between: see TestBackOutcomes.
+// changedFor is changed for a job that is cut off. A split lets no row in. One whose image is refused while another is
+// on its way, as of p02, only the merge has again, where the split was cut off in between: see TestBackOutcomes.
 func changedFor(t testing.TB, ran *world, job string) *world {
 	w := changed(t, ran)
 	if job == "split" {

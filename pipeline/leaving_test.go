@@ -75,8 +75,8 @@ func TestHeldBackPostsKeepTheirEntries(t *testing.T) {
 	testkit.Same(t, "unavailable", true, w.checkSound().imageOf("p05"))
 }
 
-// TestRefusedEditionKeepsNoRow: where an edition waits for what a killed recheck found, what an audit heard goes all the
-// same, with its row.
+// TestRefusedEditionKeepsNoRow: where an edition waits for what a killed recheck found, what an audit heard goes all
+// the same, with its row.
 func TestRefusedEditionKeepsNoRow(t *testing.T) {
 	ran, waited := newWorld(t, numbered(20)...), 0
 	ran.do("run; post deleted p01").ok()
@@ -99,8 +99,8 @@ func TestRefusedEditionKeepsNoRow(t *testing.T) {
 	testkit.Same(t, "editions that waited", true, waited > 0)
 }
 
-// TestDigestsOfAnotherEdition: the row of an image goes with each job that loads an edition which names another one, and
-// comes back with the next.
+// TestDigestsOfAnotherEdition: the row of an image goes with each job that loads an edition which names another one,
+// and comes back with the next.
 func TestDigestsOfAnotherEdition(t *testing.T) {
 	ran := newWorld(t, numbered(12)...).do("run").ok()
 	for _, job := range []string{"run", "run blocked=1", "reread", "split; work; merge"} {

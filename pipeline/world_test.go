@@ -180,9 +180,9 @@ func (w *world) load() {
 //	copy NAME [FORMAT]   an export, as Parquet if nothing is said
 //	answers              a model answers about every stored image
 //
-// and the jobs: run, recheck, purge, end, reread, split, work, merge; with the words confirm, offline, all, id=ID, denied
-// (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses from
-// that on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
+// and the jobs: run, recheck, purge, end, reread, split, work, merge; with the words confirm, offline, all, id=ID,
+// denied (there is no access), retry=WORD, stop=N (at the question N to Reddit or a host), blocked=N (Reddit refuses
+// from that on), die=N (the process is gone at the step N that changes the disk), fault=N (that step alone fails),
 // on=N/WHAT (before the question N the change WHAT takes place, with commas in place of spaces) and unwritable=NAME
 // (each step fails that changes a file with this in its name).
 func (w *world) do(steps string) *world {

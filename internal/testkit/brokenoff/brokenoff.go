@@ -16,8 +16,8 @@ import (
 
 // Anywhere runs a subtest for each cause: the context is stopped, or the disk is full. Its test does a job again and
 // again by repeat, which breaks it off some places later each time, and checks that its error names the cause: a step
-// that fails is never passed over. Repeat returns when the job is done. Without REHYDRATE_TEST=full it takes every fifth
-// place.
+// that fails is never passed over. Repeat returns when the job is done. Without REHYDRATE_TEST=full it takes every
+// fifth place.
 func Anywhere(t *testing.T, test func(t *testing.T, repeat func(job func(context.Context) error))) {
 	full, failed := errors.New("the disk is full"), "" // the step that it failed, by the last job
 	for cause, start := range map[error]func(context.Context, int) (context.Context, context.CancelFunc){
