@@ -237,6 +237,7 @@ func TestImagesInTexts(t *testing.T) {
 			"k.log":  `got {"image": "` + strings.ReplaceAll(surrogates, `\x`, `\u00`) + "\"}\n",
 			"l.log":  "GET /?x=" + url.QueryEscape(string(body)) + " 200\n",
 			"r.txt":  "got '" + listed(body, `\U000000%02x`, "") + "'\n",
+			"b.sql":  "INSERT INTO posts VALUES('99', E'" + listed(body, `\\%03o`, "") + "');\n",
 			"a.pl":   "$x = \"" + listed(body, `\x{%02x}`, "") + "\";\n",
 			"e.js":   "x = \"" + regexp.MustCompile(`\\u00(..)`).ReplaceAllString(escaped, `\u{$1}`) + "\"",
 			"a.js":   "x = " + string(quoted) + ";\n", "b.js": "x = " + escaped + ";\n",
