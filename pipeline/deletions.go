@@ -626,6 +626,12 @@ func (r *run) leaving(ctx context.Context) (posts map[manifest.PostID]bool, err 
 	if len(left) == 0 {
 		return nil, nil
 	}
+	// The release may have decided about them itself.
+	stones, err := state.Stones(ctx, r.Workspace, r.Release, r.Tombstones, r.Policy, r.Now())
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(left, func(k manifest.Key, _ bool) bool { return stones.Has(k.ID) })
 	for e, err := range r.entries(ctx) {
 		if err != nil {
 			return nil, err

@@ -24,6 +24,8 @@ func TestRemovalsOutliveTheirEntries(t *testing.T) {
 		{"post deleted p01 p03; recheck; without p01 p03; run", "p01"},
 		{"post deleted p01 p03 p07; recheck; without p01 p03; run confirm", "p01"},
 		{"stones deleted p01 p03; without p01 p03; run; post deleted p01 p03", "p01"},
+		{"post deleted p01 p03 p07; recheck; stones deleted p01 p03; without p01 p03; run", "p01"},
+		{"audit p01 p03 p07; stones deleted p01 p03 p07; post deleted p01 p03 p07; without p01 p03; run", "p01"},
 		{"audit left:g/1; image left g/1; without g/1; run", ""},
 		{"audit left:g/1; image left g/1; without g/1; reread", ""},
 		{"audit p01 p03; post deleted p01 p03; end; without p01 p03; run", "p01"},
