@@ -186,7 +186,7 @@ func (j Judge) ofLive(rec workspace.Record, res manifest.Result) manifest.Result
 	switch {
 	case t != nil && (rec.Image == nil || t.Beside != workspace.Odd):
 		return ofTrouble(rec, res)
-	case unlike != nil:
+	case unlike != nil && !j.shared[rec.Key]:
 		res.Outcome, res.Reason, res.Detail = unlike.Outcome, unlike.Reason, unlike.Detail
 	case comes && !p.AbsentAt.IsZero():
 		res.Outcome, res.Reason = manifest.Failed, "absent_once"
