@@ -240,7 +240,11 @@ func (n notation) gap(text []byte) (at int) {
 	text = text[:min(len(text), longestGap)]
 	switch n {
 	case hexMarked:
-		return max(0, bytes.Index(text, []byte("0x")), bytes.Index(text, []byte("0X")))
+		at = bytes.Index(text, []byte("0x"))
+		if at < 0 {
+			at = bytes.Index(text, []byte("0X"))
+		}
+		return max(0, at)
 	case hexPairs:
 		for at < len(text) && !isID[text[at]] && text[at] < utf8.RuneSelf && text[at] != '|' {
 			at++
