@@ -498,3 +498,18 @@ func TestMisreadImages(t *testing.T) {
 	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	testkit.Same(t, "live, and another PNG", Pass, w.audit(t, w.ws, file).Verdict)
 }
+
+// FuzzWritten: whatever a text has as numbers, an image in it begins and ends within it.
+func FuzzWritten(f *testing.F) {
+	for _, text := range []string{"255, 216, 255, 224", `{"0":71,"1":73,"2":70,"3":56}`, "0x89, 0x50, 0x4E,\n0x47",
+		"00000000  89 50 4e 47  |.PNG|\n00000004  0d 0a 1a 0a  |....|\n", "-1,-40,-1,-32", "x\n0000020 71 73 70 56"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		at, n := nextWritten(text)
+		raw, size := n.bytes(text[at:], nil, maxImage)
+		if at+size > len(text) || len(raw) > size || at < len(text) && !isMagic(raw) || writtenFrom(text) > len(text) {
+			t.Errorf("%d bytes at %d of %d, in %d characters", len(raw), at, len(text), size)
+		}
+	})
+}
