@@ -341,14 +341,6 @@ func (r *run) allowLoss(images, of int) error {
 	return nil
 }
 
-// A WaitingError says that a changed manifest no longer names posts that are withheld: what an answer or an audit says
-// of them would be forgotten with their entries.
-type WaitingError struct{ Posts int }
-
-func (e *WaitingError) Error() string {
-	return fmt.Sprintf("the manifest no longer names %d of the posts whose removal is held back", e.Posts)
-}
-
 // confirmsRemovals reports whether the operator has confirmed the removals that earlier runs withheld. A confirmation
 // answers one question: who was asked about files or entries that are missing was not asked about posts.
 func (r *run) confirmsRemovals() bool { return r.ConfirmRemovals && !r.spent }

@@ -494,26 +494,25 @@ func (r *run) supposeLoad(ctx context.Context) error {
 	if err != nil || r.isLoaded(b) {
 		return err
 	}
-	left, withheld := map[manifest.Key]bool{}, map[manifest.Key]bool{}
+	left, of := map[manifest.Key]bool{}, 0
 	for rec, err := range r.Workspace.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
 			return err
 		}
-		if rec.Image != nil {
+		if rec.Image == nil {
+			continue
+		}
+		of++
+		if !isWithheld(rec) { // else it is asked about as a removal
 			left[rec.Key] = true
 		}
-		if isWithheld(rec) {
-			withheld[rec.Key] = true
-		}
 	}
-	of := len(left)
 	for e, err := range r.entries(ctx) {
 		if err != nil {
 			return err
 		}
 		delete(left, e.Key)
 	}
-	maps.DeleteFunc(left, func(k manifest.Key, _ bool) bool { return withheld[k] }) // it is asked about as a removal
 	if len(left) > 0 {
 		if err := r.allowLoss(len(left), of); err != nil {
 			return err
