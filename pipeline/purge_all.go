@@ -24,6 +24,9 @@ type Ending struct {
 	Texts   int                `json:"texts"`
 	Files   []string           `json:"files"`  // of the dataset and beside it
 	Copies  []state.CopyReport `json:"copies"` // all that are registered
+	// Held is how many posts are gone, or lost images, by answers that are held back and by what audits heard. That counts
+	// as confirmed.
+	Held int `json:"held"`
 	// Strays are files in the workspace that no run wrote. They stay.
 	Strays []string `json:"strays"`
 	// Rows are those of the strays that hold rows of the dataset: somebody has to look after them.
@@ -44,6 +47,10 @@ func PlanEnd(ctx context.Context, ws *workspace.Workspace) (Ending, error) {
 		return e, err
 	}
 	e.Release = b.Release
+	e.Held, err = countHeld(ctx, ws)
+	if err != nil {
+		return e, err
+	}
 	known := map[manifest.Key]bool{}
 	for rec, err := range ws.Records(ctx, workspace.Select{Bare: true}) {
 		if err != nil {
@@ -97,6 +104,9 @@ func End(ctx context.Context, ws *workspace.Workspace, now time.Time) (Ending, e
 	if err := beginEnd(ctx, ws, at); err != nil {
 		return e, err
 	}
+	if err := confirmAll(ctx, ws, at); err != nil {
+		return e, err
+	}
 	if err := ws.Clear(ctx); err != nil {
 		return e, err
 	}
@@ -135,9 +145,6 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 	if err := ws.AddTombstones(ctx, kept); err != nil {
 		return err
 	}
-	if err := settleHeardOf(ctx, ws, at); err != nil {
-		return err
-	}
 	// So that nobody takes what a killed End has left for a dataset.
 	if err := state.WriteNote(ctx, ws, state.EndedNote{At: at, Unfinished: true}); err != nil {
 		return err
@@ -148,9 +155,27 @@ func beginEnd(ctx context.Context, ws *workspace.Workspace, at time.Time) error 
 	return forgetDataset(ctx, ws)
 }
 
-// settleHeardOf settles what audits heard, and what is held back: with the entries it would be forgotten, and come back
+// countHeld counts the posts that confirmAll is about.
+func countHeld(ctx context.Context, ws *workspace.Workspace) (int, error) {
+	held := map[manifest.PostID]bool{}
+	for _, find := range []func(context.Context, *workspace.Workspace) (state.GoneSet, error){state.Withheld, state.Heard} {
+		gone, err := find(ctx, ws)
+		if err != nil {
+			return 0, err
+		}
+		for id := range gone.Posts {
+			held[id] = true
+		}
+		for _, p := range gone.Entries {
+			held[p.ID] = true
+		}
+	}
+	return len(held), nil
+}
+
+// confirmAll settles what audits heard, and what is held back: with the entries it would be forgotten, and come back
 // with another run. Whoever ends a workspace confirms its removals, however many there are.
-func settleHeardOf(ctx context.Context, ws *workspace.Workspace, at time.Time) error {
+func confirmAll(ctx context.Context, ws *workspace.Workspace, at time.Time) error {
 	last, err := state.LastPolicy(ctx, ws)
 	if err != nil {
 		return err
